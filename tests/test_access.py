@@ -216,6 +216,54 @@ def test_a_file_removed_or_replaced_while_open_is_noticed(how: str, tmp_path: Pa
             engine.check_file()
 
 
+def test_what_was_replaced_while_open_stays_closed_to_writers_and_says_why_to_who_opens_it(tmp_path: Path) -> None:
+    """A second try within a tenth of a second was stored in the file that had lost its name."""
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        shutil.copy(tmp_path / "db" / "data.mdb", tmp_path / "other")
+        os.replace(tmp_path / "other", tmp_path / "db" / "data.mdb")
+        db._open_store.look_at = 0.0
+        for _ in range(2):
+            with pytest.raises(zlmdb.InvalidDatabase, match="replaced"), db.write() as t:
+                t.numbers[1] = 1
+            with pytest.raises(zlmdb.InvalidDatabase, match="replaced"):
+                db.auto.numbers[1] = 1
+        with pytest.raises(zlmdb.DatabaseInUse, match="replaced"):
+            zlmdb.open(tmp_path / "db", Store)
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        assert not len(db.auto.numbers)
+
+
+def test_who_has_too_many_files_open_is_told_so(tmp_path: Path) -> None:
+    program = """
+        import os, resource, sys, zlmdb
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+        zlmdb.open(sys.argv[1], Store).close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        taken = []
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        while True:
+            try:
+                zlmdb.open(sys.argv[1], Store).close()
+                break
+            except OSError as error:
+                print(error.errno == 24 or "ulimit -n" in str(error) or error)
+            os.close(taken.pop())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "db")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.stderr, done.stderr
+    assert set(done.stdout.split()) == {"True"}
+
+
 def test_a_file_cut_off_while_open_is_noticed(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store) as db:
         with db.write() as t:

@@ -255,9 +255,9 @@ class OpenEnvironment(Maintenance):
 
         What they hold back would make the file grow for as long as it is open. Raises as `Engine.check_file` does.
         """
-        self.look_at = now + _LOOK_AGAIN
         self.engine.check_file()
         self.writer.check_file(timeout)
+        self.look_at = now + _LOOK_AGAIN  # here: a write that is tried again after the error must raise it, too
         self.live.end_dropped()
         self.clear_readers()
 

@@ -438,7 +438,7 @@ class WriterLock:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
                 f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): make its directory "
-                f"writable, free some disk space, or open the database with readonly=True",
+                f"writable, free some disk space or file descriptors (ulimit -n), or open it with readonly=True",
                 path=path,
             ) from error
         return self._opened[-1]

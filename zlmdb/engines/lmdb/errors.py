@@ -28,6 +28,11 @@ _BAD = (
 )
 _REOPEN = "the environment met a fatal error: close it and open it again"
 
+_NOT_WRITTEN = (
+    "the operating system could not read or write the files: is the disk full, or the size of files limited, as "
+    "`ulimit -f` tells?"
+)
+
 # LMDB's error, ours, and what the user can do.
 _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "MapFullError": (errors.DatabaseFull, "the database has reached its maximum size: open it with a larger maxsize"),
@@ -39,7 +44,7 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "BadTxnError": (errors.TransactionClosed, _BAD),
     "BadRslotError": (errors.TransactionClosed, "the reader slot belongs to another thread: begin a new transaction"),
     "BadDbiError": (errors.TransactionStale, "the transaction began before the table was attached: begin again"),
-    "DiskError": (errors.DiskError, "the operating system could not read or write the files: is the disk full?"),
+    "DiskError": (errors.DiskError, _NOT_WRITTEN),
     "LockError": (errors.DiskError, "the lock file could not be used: does the file system support locks?"),
     "CorruptedError": (errors.CorruptDatabase, _DAMAGED),
     "PageNotFoundError": (errors.CorruptDatabase, _DAMAGED),
@@ -70,6 +75,18 @@ def translate(error: Exception, **details: Any) -> Exception:
             f"in another container or PID namespace this number is taken as well. Let the containers share their PID "
             f"namespace (docker run --pid=container:NAME or --pid=host, shareProcessNamespace: true), or let one "
             f"process open the file and serve the others ({text})",
+            **details,
+        )
+    if "already open in this process" in text:
+        return errors.DatabaseInUse(
+            f"the file is open in this process already, by lmdb.open, or as a database whose file was replaced or "
+            f"removed since: close that one first ({text})",
+            **details,
+        )
+    if os.strerror(errno.EMFILE) in text:
+        return errors.DiskError(
+            f"this process has as many files open as it may: close some, or raise the limit, which `ulimit -n` tells "
+            f"({text})",
             **details,
         )
     if os.strerror(errno.EROFS) in text:
