@@ -233,6 +233,28 @@ def test_what_was_replaced_while_open_stays_closed_to_writers_and_says_why_to_wh
         assert not len(db.auto.numbers)
 
 
+@as_root
+def test_who_gives_up_the_right_to_look_is_told_of_that_and_not_of_a_file_removed(place: Path) -> None:
+    program = """
+        db = zlmdb.open(path, Store)
+        os.seteuid(65534)
+        db._open_store.look_at = 0.0
+        try:
+            with db.write() as t:
+                t.numbers[1] = 1
+        except Exception as error:
+            print(type(error).__name__, "Permission denied" in str(error))
+        os.seteuid(0)
+        with db.write() as t:
+            t.numbers[1] = 3
+    """
+    place.chmod(0o700)
+    head = "import os, sys, zlmdb\npath = sys.argv[1]\nclass Store(zlmdb.Schema):\n    numbers: zlmdb.Table[int, int]\n"
+    code = head + textwrap.dedent(program)
+    done = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=True)
+    assert done.stdout == "PermissionError True\n"
+
+
 def test_who_has_too_many_files_open_is_told_so(tmp_path: Path) -> None:
     program = """
         import os, resource, sys, zlmdb

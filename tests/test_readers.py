@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,18 @@ def test_snapshots_that_were_dropped_do_not_use_the_slots_up(path: str) -> None:
     with zlmdb.open(path, Store) as db:
         for _ in range(2500):
             assert len(db.read().rows) == 0
+
+
+def test_a_long_read_that_ends_with_the_interpreter_does_not_import(path: str) -> None:
+    program = """
+        import logging, sys, time, zlmdb
+        class Store(zlmdb.Schema):
+            rows: zlmdb.Table[int, int]
+        db = zlmdb.open(sys.argv[1], Store)
+        db._open_store.ages.warn_after(0.001)
+        t = db.read()
+        len(t.rows)
+        time.sleep(0.01)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), path]
+    assert "Traceback" not in subprocess.run(command, capture_output=True, text=True, check=True).stderr

@@ -77,8 +77,10 @@ def _origin(transaction: Any) -> str:
     """The file and line at which a transaction was begun."""
     code = transaction._opener
     line = code.co_firstlineno
-    import dis  # late: for this message only
-
+    try:
+        import dis  # late: for this message only
+    except ImportError:  # the interpreter is ending, and this transaction with it
+        return f"{code.co_filename}:{line}"
     for offset, starts in dis.findlinestarts(code):
         if offset > transaction._instruction:
             break

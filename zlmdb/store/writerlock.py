@@ -437,8 +437,8 @@ class WriterLock:
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
-                f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): make its directory "
-                f"writable, free some disk space or file descriptors (ulimit -n), or open it with readonly=True",
+                f"the lock file {path!r} of the writers cannot be opened ({error.strerror}): let this user "
+                f"write it and its directory, free disk space or file descriptors (ulimit -n), or give readonly=True",
                 path=path,
             ) from error
         return self._opened[-1]

@@ -110,9 +110,12 @@ def identity_of(file: str) -> Optional[Hashable]:
 def require_same(path: str, file: str, opened: Hashable, found: Optional[Hashable]) -> None:
     """Raise `InvalidDatabase` where *found*, the identity of *file* now, is not that of the file *opened*.
 
-    Writes would go to a file without a name, or exclude nobody. None stands for a file that is not there.
+    Writes would go to a file without a name, or exclude nobody. None stands for a file that is not there. Raises
+    `PermissionError` where this user may not know any more which file is there.
     """
     if found != opened:
+        if found is None:
+            require_permitted(file)
         what = "was removed" if found is None else "was replaced by another file"
         raise errors.InvalidDatabase(
             f"{file!r} {what} while it is open here: what is written now would be lost, or what other programs have "
