@@ -60,6 +60,28 @@ def test_a_file_of_something_else_is_shown_as_text(tmp_path: Path) -> None:
         zlmdb.open(path, Store)
 
 
+def test_options_of_other_stores_are_told_what_is_written_here(tmp_path: Path) -> None:
+    open_any: Any = zlmdb.open
+    for options, said in (
+        ({"map_size": 1 << 30}, r"map_size=...\): there is no such option; .* maxsize= bytes"),
+        ({"read_only": True}, r"read_only=...\): there is no such option; did you mean 'readonly'"),
+        ({"writeback": True}, r"writeback=.*table\.edit\(key\)"),
+    ):
+        with pytest.raises(TypeError, match=rf"^open\(\.\.\., {said}"):
+            open_any(tmp_path / "db", Store, **options)
+    with pytest.raises(TypeError, match=r"^open\(\) takes a path and a schema, and got 'r' as well: .*readonly=True"):
+        open_any(tmp_path / "db", Store, "r")
+    assert not (tmp_path / "db").exists()
+
+
+def test_a_database_that_nothing_refers_to_any_more_says_so() -> None:
+    kept = zlmdb.open(None, Store)
+    t = kept.write()
+    kept.close()
+    with pytest.raises(zlmdb.DatabaseClosed, match=r"^the database in memory is closed: .*nothing refers to"), t:
+        pass
+
+
 def test_a_second_writer_of_a_thread_is_answered_with_the_first_one(db: Any, tmp_path: Path) -> None:
     advice = r"use the tables of that one, in `with t\.txn\.savepoint\(\):`"
     with zlmdb.open(tmp_path, Store) as other:
@@ -171,6 +193,8 @@ def test_what_a_shell_shows_is_what_one_wrote(db: Any) -> None:
 
 def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(db: Any) -> None:
     with db.read() as t:
+        with pytest.raises(AttributeError, match=r"'get': several records .*index\[key\]\.values\(\)\.first\(\)"):
+            t.notes.by_stars.get(3)
         for holder, name in ((t.notes, "page"), (t.notes, "distinct"), (t.notes.by_stars, "change")):
             with pytest.raises(AttributeError, match=rf"write \.select\(\)\.{name}\(\.\.\.\), or \.where\("):
                 getattr(holder, name)

@@ -246,6 +246,7 @@ def with_body(**body: Any) -> Any:
         (with_body(by_age=zlmdb.Index[int]), 'by_age = zlmdb.Index[int]("field")'),
         (with_body(by_age=zlmdb.UniqueIndex), 'by_age = zlmdb.UniqueIndex("field")'),
         (with_body(__annotations__={"by_age": zlmdb.Index[int]}), 'by_age = zlmdb.Index[int]("field")'),
+        (with_body(__annotations__={"by_age": zlmdb.Index[int]("age")}), "for the colon, by_age = Index[int]('age')"),
         (with_body(__annotations__={"by_age": "zlmdb.Index[int]"}, __module__=__name__), "declares no index: call it"),
         (lambda: new_class("Posts", (zlmdb.Table[int, User],), {"key": "idd"}), "has no field 'idd' (it has "),
         (lambda: new_class("Posts", (zlmdb.Table[int, User],), {"key": "email"}), "'email' that key= names is str"),

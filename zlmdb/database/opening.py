@@ -7,6 +7,7 @@ from typing import Any, Optional, TypeVar, overload
 
 from ..engines import Durability
 from ..schema.schema import Schema
+from ..shown import refuse_options
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
@@ -14,6 +15,16 @@ from .database import Database, opened
 from .state import StrPath
 
 S = TypeVar("S", bound=Schema)
+
+_SIZE = "the file grows by itself, up to maxsize= bytes if that is given"
+_INSTEAD = {
+    **dict.fromkeys(("map_size", "mapsize", "size_limit"), _SIZE),
+    **dict.fromkeys(("sync", "metasync", "writemap", "fsync"), "write durability='full', 'commit' or 'none'"),
+    **dict.fromkeys(("flag", "writable", "write"), "a database is opened to write unless readonly=True is given"),
+    **dict.fromkeys(("max_dbs", "max_readers", "max_spare_txns"), "leave it out: there is no such limit to set"),
+    "writeback": "a changed record is stored by table[key] = record, or in the block `with table.edit(key) as record:`",
+}
+"""Options of other stores."""
 
 
 @overload
@@ -50,7 +61,7 @@ def open(
     path: Optional[StrPath],
     schema: Optional[type[Any]] = None,
     /,
-    *,
+    *more: Any,
     readonly: bool = False,
     create: bool = True,
     maxsize: Optional[int] = None,
@@ -64,6 +75,7 @@ def open(
     lib_version: Optional[str] = None,
     mode: Optional[int] = None,
     flush_every: Optional[float] = None,
+    **unknown: Any,
 ) -> Database[Any]:
     """Open the database at *path*, a directory or the data file itself; None creates one in memory.
 
@@ -114,6 +126,13 @@ def open(
     index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not get it.
     Raises ValueError or TypeError for an empty *path* and for options that have no meaning.
     """
+    if more:
+        raise TypeError(
+            f"open() takes a path and a schema, and got {', '.join(map(repr, more))} as well: a database is created if "
+            f"there is none, readonly=True only reads it, and other options are given by name, too"
+        )
+    if unknown:
+        refuse_options("open", unknown, open.__kwdefaults__ or (), _INSTEAD)
     if not lock and not readonly:
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
     if durability not in ("full", "commit", "none"):

@@ -98,7 +98,10 @@ class OpenEnvironment(Maintenance):
             self.fail(error)
 
     def _closed(self) -> errors.DatabaseClosed:
-        return errors.DatabaseClosed(f"the database {self.engine.path!r} is closed: open it again")
+        return errors.DatabaseClosed(
+            f"the database {shown_path(self.engine.path)} is closed: open it again, `with zlmdb.open(...) as db:`; one "
+            f"that nothing refers to any more is closed, too"
+        )
 
     @property
     def environment(self) -> Environment:

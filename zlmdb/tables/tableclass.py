@@ -48,6 +48,11 @@ def check_declares_indexes(cls: Any) -> None:
         if _is_index_class(value):
             raise TypeError(_no_index(cls, f"{name} = {_written(value)}", name, value))
     for name, annotation in own_annotations(cls).items():
+        if isinstance(annotation, Declares):
+            raise TypeError(
+                f"{cls.__name__}: {name}: {annotation!r} declares no index: write = for the colon, "
+                f"{name} = {annotation!r}"
+            )
         given = _looked_up(annotation, cls) if isinstance(annotation, str) else annotation
         if _is_index_class(given) and not isinstance(body.get(name), Declares):
             raise TypeError(_no_index(cls, f"{name}: {_written(given)}", name, given))

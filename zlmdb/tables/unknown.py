@@ -49,6 +49,9 @@ _OF_MANY = {
 
 _PUT = "write .put(body), which returns the id of the job"
 _CLAIM = "write .claim(), or zlmdb.Worker(db, lambda t: t.jobs).get() outside of the block, which waits for a job"
+_SEVERAL = "several records may have one key of this index: write index[key].values().first(), or .all()"
+
+
 _OF_QUEUES = {
     **dict.fromkeys(("append", "appendleft", "enqueue", "insert", "push", "put_nowait", "send", "submit"), _PUT),
     **dict.fromkeys(("dequeue", "get_nowait", "popleft", "pull", "receive", "take"), _CLAIM),
@@ -78,6 +81,8 @@ def of_transaction(name: str, table: str, known: Any) -> str:
 
 
 def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:
+    if name == "get" and not many:  # an index that is not unique: a table and a unique one have it
+        return _SEVERAL
     if name in _OF_QUEUES and hasattr(holder, "claim"):
         return _OF_QUEUES[name]
     return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
