@@ -220,6 +220,26 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(one) for one in arguments])
 
 
+def test_where_the_file_lacks_more_than_the_links_the_error_says_how_it_gets_there(tmp_path: Path) -> None:
+    class Before(zlmdb.Table[int, Task], name="tasks"):
+        pass
+
+    class Plain(zlmdb.Schema):
+        people: FreePeople
+        tasks: Before
+
+    with zlmdb.open(tmp_path, Plain) as db, db.write() as t:
+        t.tasks[1] = Task(7)
+    with zlmdb.open(tmp_path, Office, create=False) as db:
+        with pytest.raises(zlmdb.SchemaMismatch, match="change feed.*once with the class without its links") as caught:
+            db.mend_links("delete")
+        assert caught.value.table == "tasks"
+    zlmdb.open(tmp_path, Free).close()
+    with zlmdb.open(tmp_path, Office, create=False) as db:
+        assert db.mend_links("delete").deleted == 1
+    zlmdb.open(tmp_path, Office).close()
+
+
 def test_the_command_lists_and_mends(broken: Path) -> None:
     schema = f"{__name__}:{schema_of(broken).__name__}"
     result = run("mend-links", broken, schema)

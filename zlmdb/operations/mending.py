@@ -91,7 +91,14 @@ def mend_links(
                 mending.report_on(lost)
     else:
         with db.write(timeout=timeout) as t:
-            mending.mend(t, how)
+            try:
+                mending.mend(t, how)
+            except errors.SchemaMismatch as error:  # it says to open the file anew, which these links prevent
+                raise errors.SchemaMismatch(
+                    f"{error}. While links lead nowhere, do that once with the class without its links, and then mend "
+                    f"them with this one",
+                    table=error.table,
+                ) from error
     return mending.report
 
 
