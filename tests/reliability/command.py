@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
@@ -57,7 +58,10 @@ def machine() -> dict[str, str]:
 def forked(work: Callable[..., object], *args: Any) -> int:
     """The process id of a fork that runs *work*, which is to be killed; an exception ends it and is printed."""
     sys.stdout.flush()
-    pid = os.fork()
+    with warnings.catch_warnings():
+        # Python counts a thread that is about to end, too; and where it warns as an error, the child is there already.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
     if pid:
         return pid
     loud()
