@@ -233,7 +233,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _ready(self, give: Give) -> Optional[AnyReady]:
         """What is known of the query from before."""
         query = self._query
-        if not query.where and query.order is None and not hasattr(give, "reading"):
+        followed: Any = give if hasattr(give, "reading") else None
+        if (not query.where and query.order is None and followed is None) or (
+            query.skip and followed is not None and followed.node.risky  # asked of rows that come out: see `asked_last`
+        ):
             return None
         programs = self._table._storage.generated.programs
         found: Optional[AnyReady] = None if programs is None else programs.ready(self, give)

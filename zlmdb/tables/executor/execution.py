@@ -124,7 +124,8 @@ class Running:
     def rows(self, *gives: Give, one: bool = True) -> Iterator[Any]:
         """What *gives* say of each record, in order, skipped and limited as asked."""
         if self.order is None:
-            return self._rows(gives, one, None)
+            last = self._asked_last(gives, one) if self.query.skip else None
+            return self._rows(gives, one, None) if last is None else last
         limit, txn, storage, choice = self.selection._limit, self.table._txn, self.storage, None
         if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
             from .firstfew import few, linked_order  # late: not all programs sort
@@ -133,8 +134,16 @@ class Running:
             choice = self.choice() if linked is None else None
             if choice is None or (choice.order is None and self.query.skip + limit <= CAP):
                 return while_open(self.table, partial(few, self, choice, linked, gives, one))
+        last = self._asked_last(gives, one) if limit is not None or self.query.skip else None
+        if last is not None:
+            return last
         rows = map(_second, self._rows(gives, one, None, choice))
         return rows if self.at_once else while_open(self.table, lambda: rows)
+
+    def _asked_last(self, gives: Sequence[Give], one: bool) -> Optional[Iterator[Any]]:
+        from .firstfew import asked_last  # late, as above
+
+        return asked_last(self, gives, one)
 
     def groups(self, by: Give, gives: Sequence[Give]) -> Iterator[dict[Any, list[Any]]]:
         """What *gives* say of each record, by what *by* says of it: dicts of many records each.

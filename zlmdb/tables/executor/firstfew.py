@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -10,8 +10,9 @@ from ...handlers import let_through
 from ...query.following import Followed
 from ...query.plan import Choice
 from ...query.prepared import Prepared
-from ...query.projection import ENGINE_KEYS
+from ...query.projection import ENGINE_KEYS, PAIRS
 from ...query.translated import Give, want_of
+from ..scan import while_open
 
 if TYPE_CHECKING:
     from .execution import Running
@@ -43,6 +44,29 @@ def few(
     except Exception as error:  # the general form tells what it is
         let_through(error)
         return map(_second, running._rows(gives, one, None, choice))
+
+
+def asked_last(running: Running, gives: Sequence[Give], one: bool) -> Optional[Iterator[Any]]:
+    """What the only one of *gives* says of each record that comes out, if it may raise: it is asked of no others."""
+    give = gives[0]
+    if not one or len(gives) > 1 or not isinstance(give, Followed):
+        return None
+    running.settle(give)
+    if not give.node.risky:
+        return None
+    rows = _asked(give, running.rows(PAIRS))
+    return rows if running.at_once else while_open(running.table, lambda: rows)
+
+
+def _asked(give: Followed, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Any]:
+    for pair in pairs:
+        record = pair if give.keyed else pair[1:]
+        try:
+            row = give(*record)
+        except Exception as error:
+            let_through(error)
+            row = give.function(*record)  # raises at the line of the program
+        yield row
 
 
 def linked_order(running: Running) -> Optional[LinkedOrder]:
