@@ -228,8 +228,8 @@ def test_where_the_file_lacks_more_than_the_links_the_error_says_how_it_gets_the
         people: FreePeople
         tasks: Before
 
-    with zlmdb.open(tmp_path, Plain) as db, db.write() as t:
-        t.tasks[1] = Task(7)
+    with zlmdb.open(tmp_path, Plain) as plain, plain.write() as before:
+        before.tasks[1] = Task(7)
     with zlmdb.open(tmp_path, Office, create=False) as db:
         with pytest.raises(zlmdb.SchemaMismatch, match="change feed.*once with the class without its links") as caught:
             db.mend_links("delete")
