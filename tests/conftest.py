@@ -53,12 +53,8 @@ _log = _Unseen()
 for _name in ("asyncio", "concurrent.futures"):
     logging.getLogger(_name).addHandler(_log)
 
-if sys.implementation.name == "pypy":
-    # Nearly all that tests do is over before machine code pays: what it is made of runs three times as often as by
-    # default. Without any, the tests take twice as long.
-    import pypyjit
-
-    pypyjit.set_param("threshold=3000,function_threshold=4700,trace_eagerness=600")
+# Nearly all that tests do is over before machine code pays. Without any, the tests take twice as long.
+sitecustomize.compile_less(3)
 
 # No deadline and no health check of speed: PyPy is slow until it is warm, which it is anew for each property, and
 # machines of a CI are shared.

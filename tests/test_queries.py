@@ -177,7 +177,8 @@ class Asked:
 
 
 @pytest.mark.parametrize("write", [False, True], ids=["read", "write"])
-@pytest.mark.parametrize("name", [TABLES[0], *(pytest.param(name, marks=pytest.mark.twice) for name in TABLES[1:])])
+@pytest.mark.twice
+@pytest.mark.parametrize("name", TABLES)
 def test_a_query_gives_what_python_gives_with_any_index(db: Any, name: str, write: bool) -> None:
     dice = random.Random(f"{name}{write}")
     used: set[str] = set()

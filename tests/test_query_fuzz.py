@@ -7,6 +7,7 @@ import query_fuzz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.twice
 FEW = max(settings.default.max_examples // 5, 4)
 
 
