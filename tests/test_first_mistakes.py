@@ -193,6 +193,11 @@ def test_what_a_shell_shows_is_what_one_wrote(db: Any) -> None:
 
 def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(db: Any) -> None:
     with db.read() as t:
+        for view, read in ((t.notes.values(), r"\.values\(\)"), (t.notes.keys(), r"\.keys\(\)"), (t.notes.items(), "")):
+            with pytest.raises(AttributeError, match=rf"'all': write \.select\(\){read}\.all\(\.\.\.\)$"):
+                view.all()
+        with pytest.raises(AttributeError, match=r"^the values of a table have no attribute 'title'$"):
+            t.notes.values().title  # noqa: B018
         with pytest.raises(AttributeError, match=r"'get': several records .*index\[key\]\.values\(\)\.first\(\)"):
             t.notes.by_stars.get(3)
         for holder, name in ((t.notes, "page"), (t.notes, "distinct"), (t.notes.by_stars, "change")):

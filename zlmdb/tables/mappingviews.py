@@ -50,6 +50,16 @@ class _View(Generic[R]):
     def __getitem__(self, position: object) -> Any:
         raise TypeError(f"[{shown_position(position)}]: a view of a table has no positions: {SOME}")
 
+    if not TYPE_CHECKING:  # checkers report it by themselves
+
+        def __getattr__(self, name):
+            kind, advice = type(self).__name__.lower(), ""
+            if not name.startswith("_") and hasattr(Reads, name):
+                advice = f": write .select(){'' if kind == 'items' else f'.{kind}()'}.{name}(...)"
+            error = AttributeError(f"the {kind} of a table have no attribute {name!r}{advice}")
+            error.name = name  # else Python 3.12 and later would add a suggestion of their own
+            raise error
+
 
 class Keys(_View[K], KeysView[K]):
     """The keys of a table, in their order."""
