@@ -211,3 +211,73 @@ def test_a_broken_part_is_no_value_and_what_is_beside_it_is_not_read() -> None:
                 t.people.where(lambda p: p.home.city == "Rome").count()
             with pytest.raises(zlmdb.DecodeError, match="13"):
                 t.people.fields(lambda p: (p.name, p.home.city)).all()
+
+
+@dataclass
+class Visit:
+    guest: int
+    host: int = 0
+
+
+class Visits(zlmdb.Schema):
+    guests: zlmdb.Table[int, FlatBuffers[Guest]]
+    visits: zlmdb.Table[int, FlatBuffers[Visit]]
+
+
+@dataclass
+class OldGuest:
+    name: str
+    mail: str
+
+
+@dataclass
+class Guest:
+    name: str
+    mail: str
+    age: Optional[int] = None
+    host: int = 0
+    tags: list[str] = field(default_factory=list[str])
+
+
+LINKED: tuple[Callable[[Any], Callable[[Visit], Any]], ...] = (
+    lambda t: lambda v: (v.host, t.guests[v.guest].name),
+    lambda t: lambda v: (t.guests[v.guest].age, t.guests[v.guest].name.upper()),
+    lambda t: lambda v: t.guests[t.guests[v.guest].host].name,
+    lambda t: lambda v: (t.guests[t.guests[v.guest].host].age, t.guests[v.guest].host),
+)
+
+
+def test_of_linked_records_the_fields_that_are_asked_for_are_read_alone() -> None:
+    with zlmdb.open(None, Visits) as db:
+        with db.write() as t:
+            t.guests.update({n: Guest(f"n{n}", "mail", n if n % 3 else None, n // 2, ["a"] * n) for n in range(40)})
+            t.visits.update({n: Visit(n * 7 % 40, n) for n in range(80)})
+            old, raw = serializer(FlatBuffers[OldGuest]).encode, t.guests._raw
+            for n in range(0, 40, 5):  # in another layout
+                raw.put(t.guests._storage.encode_key(n), old(OldGuest(f"o{n}", "mail")), db=t.guests._db)
+        with db.read() as t:
+            stored = {n: t.guests[n] for n in range(40)}
+            assert stored[5] == Guest("o5", "mail")
+            for function in LINKED:
+                wanted = [function(t)(visit) for visit in t.visits.values()]
+                assert t.visits.fields(function(t)).all() == list(t.visits.fields(function(t))) == wanted
+                first = [key for key, visit in t.visits.items() if function(t)(visit) == wanted[1]]
+                assert t.visits.where(lambda v: function(t)(v) == wanted[1]).keys().all() == first  # noqa: B023
+            with pytest.raises(KeyError, match="42"):
+                t.visits.fields(lambda v: t.guests[t.guests[v.guest].host + 28].name).all()
+        with db.write() as t:  # the other text is broken
+            for n in range(40):
+                key = t.guests._storage.encode_key(n)
+                data = t.guests._raw.get(key, None, t.guests._db).replace(b"mail", b"\xff\xff\xff\xff")
+                t.guests._raw.put(key, data, db=t.guests._db)
+        with db.read() as t:
+            fits = {n for n, visit in t.visits.items() if visit.guest % 5 and (visit.guest // 2) % 5}
+            some = t.visits.where(lambda k, v: v.guest % 5 != 0 and v.guest // 2 % 5 != 0)
+            assert some.fields(lambda v: t.guests[v.guest].name).all() == [
+                stored[n * 7 % 40].name for n in range(80) if n in fits
+            ]
+            assert some.fields(lambda v: t.guests[t.guests[v.guest].host].age).all() == [
+                stored[stored[n * 7 % 40].host].age for n in range(80) if n in fits
+            ]
+            with pytest.raises(zlmdb.DecodeError, match="guests"):
+                t.visits.fields(lambda v: t.guests[v.guest].mail).all()

@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 from ..codegen import Recipe
 from ..namedtuples import NamedTuple
+from ..values.paths import Path
 from .expressionsource import captured_source
 from .following.nested import Nested
 from .forms import BLOCK, expression_of
@@ -108,6 +109,17 @@ class Writer(RecordLines):
             self.add("return rows")
         return self.made("listing")
 
+    def reading(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
+        """The function that `Programs.of_linked` gives; None if single fields take no less time."""
+        names = [path[0] for path in paths]
+        self.names.update(load=self.programs.load, new=object.__new__, Part=type("Part", (), {"__slots__": names}))
+        with self.block("def reading(data):"):
+            if not self.by_columns():
+                return None
+            self.add("part = new(Part)", f"{', '.join([f'part.{name}' for name in names])}, = found", "return part")
+        made: Callable[[Any], Any] = _LOOPS.functions(self.programs.name, str(self.source), self.names)["reading"]
+        return made
+
     def covering(self, captured: Sequence[Captured], reader: EntryReader) -> Callable[..., Any]:
         """The function that `Prepared.covering` gives."""
         numbers = range(len(self.stored))
@@ -154,7 +166,7 @@ class Writer(RecordLines):
                 if looked.keyed is not None:
                     found = f"looked{number}_{place}.remembered({table})"
                 elif many is not None:
-                    found = f"look_up({table}, {looked.private}, {many})"
+                    found = f"look_up({table}, looked{number}_{place}, {many})"
                 else:
                     found = f"looked{number}_{place}.remembering(function.parameters)"
                 self.add(f"asked{number}_link{place} = {found}")

@@ -61,6 +61,19 @@ class Programs:
         found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
 
+    def of_linked(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
+        """As `narrow`, of a record that others refer to, of bytes; *paths* are of its fields. Of FlatBuffers, too."""
+        columns = self.columns
+        if columns is None:
+            return self.narrow(paths)
+        key = "of linked", *paths
+        if key not in self.kept:
+            whole = columns.lazy or not paths or not all([path[0] in columns.fields for path in paths])
+            writer = None if whole else Writer(self, None, (), (), Projection(tuple(paths), one=False), False)
+            self.kept[key] = None if writer is None else writer.reading(paths)
+        found: Optional[Callable[[Any], Any]] = self.kept[key]
+        return found
+
     def parts(self) -> Optional[Parts]:
         """How values are made in a loop without a call, if they can be."""
         if "parts" not in self.kept:

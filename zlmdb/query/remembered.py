@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from operator import attrgetter
-from typing import Any
+from typing import Any, Optional
 from uuid import UUID
 
 from ..handlers import let_through
@@ -49,7 +49,7 @@ class Looked(NamedTuple):
         """The function that looks up a key in it, of values that are captured; if it is *keyed*, a `Remembered`."""
         if self.keyed is not None:
             return self.remembered(None, self.holder, parameters)
-        return remembering(self.holder, self.private, parameters)
+        return remembering(self.holder, self.private, parameters, self.paths)
 
     def remembered(self, table: Any, holder: Any = None, parameters: Sequence[Any] = ()) -> Remembered:
         """As `remembering`, of records of *table* if that is known, where these are *keyed*."""
@@ -95,8 +95,10 @@ def _uses(node: Node) -> Iterator[tuple[Link, str]]:
             yield from _uses(inner)
 
 
-def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Callable[[Any], Any]:
-    """The function that looks up a key in the table *holder*, an expression of captured values."""
+def remembering(
+    holder: Node, private: bool, parameters: Sequence[Any], paths: Sequence[Path] = ()
+) -> Callable[[Any], Any]:  # fmt: skip
+    """The function that looks up a key in the table *holder*, an expression of captured values; see `Looked`."""
     tables: list[Any] = []
 
     def table_of() -> Any:
@@ -104,7 +106,7 @@ def remembering(holder: Node, private: bool, parameters: Sequence[Any]) -> Calla
             tables.append(holder.evaluate(Given((), parameters)))
         return tables[0]
 
-    return _objects(table_of) if private else _bytes(table_of)
+    return _objects(table_of, paths) if private else _bytes(table_of)
 
 
 def _of_text(text: str) -> bytes:
@@ -161,13 +163,10 @@ class Remembered(dict[Any, Any]):
     def _first(self, key: Any) -> Any:
         """As it looks up what is missing, before anything was."""
         table = self._found()
-        storage = table._storage
-        if table._txn._write or not table._steady or storage.expiring is not None or not self._looks_up(table):
+        if not _can_be_read(table) or not self._looks_up(table):
             return self._look(key)
-        programs = storage.generated.programs
-        narrow = None if programs is None else programs.narrow(self.paths)
         self._get, self._handle = table._get, table._db
-        self._load = table._load if narrow is None else narrow
+        self._load = _narrow(table, self.paths) or table._load
         return self[key]
 
     def _looks_up(self, table: Any) -> bool:
@@ -223,20 +222,46 @@ class RememberedKeys(Remembered):
         return self.look(key)
 
 
+def _can_be_read(table: Any) -> bool:
+    """Whether the engine's own functions find what ``table[key]`` does, as long as the transaction lasts."""
+    return not table._txn._write and bool(table._steady) and table._storage.expiring is None
+
+
+def _narrow(table: Any, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
+    """The function that decodes only *paths* of a record of *table*, if that takes less time."""
+    programs = table._storage.generated.programs
+    found: Optional[Callable[[Any], Any]] = None if programs is None else programs.of_linked(paths)
+    return found
+
+
 _FEW = 4
 
 
-def look_up(table: Any, private: bool, most: int) -> Callable[[Any], Any]:
+def look_up(table: Any, looked: Looked, most: int) -> Callable[[Any], Any]:
     """The function that looks up at most *most* keys in *table*, in a read transaction."""
     if most < _FEW:  # there is little to remember
         found: Callable[[Any], Any] = table.__getitem__
         return found
-    return (_objects if private else _bytes)(lambda: table)
+    return _objects(lambda: table, looked.paths) if looked.private else _bytes(lambda: table)
 
 
-def _objects(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
-    """As ``table[key]``, with one object for each record."""
+def _objects(table_of: Callable[[], Any], paths: Sequence[Path]) -> Callable[[Any], Any]:
+    """As ``table[key]``, with one object for each record, of which only *paths* are asked."""
     known: dict[Any, Any] = {}
+    loads: list[Optional[Callable[[Any], Any]]] = []
+
+    def read(table: Any, key: Any) -> Any:
+        if not loads:
+            loads.append(_narrow(table, paths) if _can_be_read(table) else None)
+        load = loads[0]
+        if load is not None:
+            try:
+                data = table._get(table._lookup(key), None, table._db)
+                if data is not None:
+                    return load(data)
+            except Exception as error:  # what it is, the table tells
+                let_through(error)
+        return table[key]
 
     def look_up(key: object) -> Any:
         hashed: Any
@@ -249,7 +274,7 @@ def _objects(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
         found = known.get(hashed, known)
         if found is known:
             table = table_of()
-            found = table[key]
+            found = read(table, key)
             if table._txn._write:
                 return found
             if len(known) >= MOST:

@@ -59,7 +59,7 @@ class Columns:
     def __init__(self, codec: Codec, *, lazy: bool) -> None:
         """*lazy*: reading gives views."""
         schema = codec.schema
-        self._codec, self._lazy = codec, lazy
+        self._codec, self.lazy = codec, lazy
         self.layout = codec.layouts[schema.root.fbs]
         self.names: dict[str, Any] = schema.names
         self.head = self.layout.head(self.layout.full)
@@ -78,7 +78,7 @@ class Columns:
 
     def reach(self, path: Path) -> Optional[Path]:
         """The beginning of *path* that can be read without the rest of the record; None if there is none."""
-        return reach(self._codec.schema.root, path, lazy=self._lazy)
+        return reach(self._codec.schema.root, path, lazy=self.lazy)
 
     def nested(self, paths: Sequence[Path]) -> NestedColumns:
         """What writes the lines that read the parts at *paths*."""
