@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import runpy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Callable, ClassVar, Generic, Optional, TypeVar
 from uuid import UUID, uuid4
 
@@ -607,3 +609,41 @@ def test_slot_numbers_are_given_once() -> None:
     with pytest.raises(TypeError, match="instance"):
         schema.slot(2)(zlmdb.MapOidOid)
     zlmdb.Schema().slot(1)(zlmdb.MapOidString())
+
+
+def test_classes_whose_module_is_gone_are_used_as_others(tmp_path: Path) -> None:
+    """`runpy.run_path` leaves them. Python 3.9 raised KeyError where their fields were looked up."""
+    program = """
+import dataclasses, zlmdb
+@dataclasses.dataclass
+class Address:
+    city: str
+@dataclasses.dataclass
+class User:
+    age: int
+    home: Address
+class Users(zlmdb.Table[int, User]):
+    by_age = zlmdb.Index[int]("age")
+class Store(zlmdb.Schema):
+    users: Users
+    flat: zlmdb.Table[int, zlmdb.FlatBuffers[User]]
+    """
+    (tmp_path / "program.py").write_text(program)
+    names = runpy.run_path(str(tmp_path / "program.py"))
+    user = names["User"](2, names["Address"]("Rome"))
+    with zlmdb.open(tmp_path / "db", names["Store"]) as db:
+        with db.write() as t:
+            t.users[1] = t.flat[1] = user
+        with db.read() as t:
+            for table in (t.users, t.flat):
+                assert table.where(lambda user: user.age == 2 and user.home.city == "Rome").values().all() == [user]
+
+
+def test_a_database_that_dies_with_the_interpreter_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = zlmdb.open(None, Store)
+    with monkeypatch.context() as patched:
+        patched.setattr("zlmdb.store.openstores.release", None)  # as modules are emptied then
+        db.__del__(lambda: True)
+        with pytest.raises(TypeError):
+            db.__del__()
+    db.close()

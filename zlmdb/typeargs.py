@@ -91,8 +91,22 @@ def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict
     cls = get_origin(model) or model
     if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
         return {}
-    hints = get_type_hints(cls, localns={**(localns or {}), **nested_types(cls)}, include_extras=True)
+    hints = type_hints(cls, {**(localns or {}), **nested_types(cls)})
     return {name: present_type(hint) for name, hint in hints.items()}
+
+
+def type_hints(cls: Any, localns: Optional[dict[str, Any]] = None) -> dict[str, Any]:
+    """As `typing.get_type_hints`, with what is Annotated; also for a class whose module is no longer there.
+
+    `runpy.run_path` and consoles leave such classes, for which Python 3.9 raises KeyError.
+    """
+    try:
+        return get_type_hints(cls, localns=localns, include_extras=True)
+    except KeyError:
+        names: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            names.update(vars(sys.modules.get(base.__module__, SimpleNamespace())))
+        return get_type_hints(cls, names, localns, include_extras=True)
 
 
 def nested_types(cls: type) -> dict[str, Any]:

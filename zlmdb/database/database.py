@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, partial
 from types import TracebackType
@@ -250,13 +251,17 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
             if kind is None:  # else that error is the one to see
                 raise
 
-    def __del__(self) -> None:
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         store: Optional[Store] = self.__dict__.get("_store")
-        if store is not None and store.env is not None:
-            if any(live is None or live.active for live in [ref() for ref in list(store.live.values())]):
-                store.at_rest = partial(openstores.release, store, store.at_rest)
-            else:
-                openstores.release(store)
+        try:
+            if store is not None and store.env is not None:
+                if any(live is None or live.active for live in [ref() for ref in list(store.live.values())]):
+                    store.at_rest = partial(openstores.release, store, store.at_rest)
+                else:
+                    openstores.release(store)
+        except Exception:
+            if not is_ending():  # then modules may be empty already, and the system closes what is open
+                raise
 
     if not TYPE_CHECKING:  # checkers report the name
 

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
-from ..typeargs import annotated_names, nested_types
+from ..typeargs import annotated_names, nested_types, type_hints
 from ..values.base import is_a, is_free, show, typename
 from ..values.describe import bound_types, renamed
 from .expressions import Compare, spelled
@@ -117,7 +117,7 @@ class Model:
 
     def _hints(self, cls: type[Any]) -> dict[str, Any]:
         try:
-            hints = typing.get_type_hints(cls, localns={**self._localns, **nested_types(cls)}, include_extras=True)
+            hints = type_hints(cls, {**self._localns, **nested_types(cls)})
         except (NameError, TypeError):  # names are known all the same
             return dict.fromkeys(annotated_names(cls), Any)
         return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}

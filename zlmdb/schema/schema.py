@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, overload
 
 from .. import reserved
 from ..shown import nearest
@@ -15,7 +15,7 @@ from ..store.transactionend import MOST_KEPT
 from ..tables.declares import Declares
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
-from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations
+from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations, type_hints
 from .contents import tables
 from .declaration import Declaration, declaration
 from .runtimetables import MadeTable
@@ -384,7 +384,7 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
         localns.update(vars(base).get("_locals_seen") or {})
     localns.update(nested_types(schema))
     try:
-        hints = get_type_hints(schema, localns=localns, include_extras=True) if schema is not Schema else {}
+        hints = type_hints(schema, localns) if schema is not Schema else {}
     except NameError as error:
         raise TypeError(
             f"{schema.__name__}: {error}, and an attribute is annotated with it: define or import it in the module, "

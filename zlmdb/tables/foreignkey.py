@@ -13,13 +13,12 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
-    get_type_hints,
     overload,
 )
 
 from ..keys import KeyCodec, TupleKey, key_codec
 from ..namedtuples import NamedTuple
-from ..typeargs import UNIONS, nested_types
+from ..typeargs import UNIONS, nested_types, type_hints
 from .index import DeclaredIndex
 from .indexview import IndexView
 from .modelfields import has_elements, shown_type
@@ -169,7 +168,7 @@ def _hints(model: Any, localns: Any) -> dict[str, Any]:
     if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
         return {}
     try:
-        return get_type_hints(cls, localns={**(localns or {}), **nested_types(cls)}, include_extras=True)
+        return type_hints(cls, {**(localns or {}), **nested_types(cls)})
     except (NameError, TypeError):
         return {}
 

@@ -14,7 +14,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
 
-from ..typeargs import nested_types, own_names
+from ..typeargs import nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
 from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
 from .scalars import Choice, Float, Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
@@ -196,7 +196,7 @@ class Reader:
         if is_pydantic(cls):
             return hints_of(cls)
         try:
-            return typing.get_type_hints(cls, include_extras=True)
+            return type_hints(cls)
         except (NameError, TypeError) as error:
             if isinstance(error, TypeError):
                 raise unresolved(cls, error) from error
@@ -206,9 +206,9 @@ class Reader:
             for base in reversed(cls.__mro__):
                 own = _own_annotations(base)
                 if own:  # texts, ForwardRefs of NamedTuples and TypedDicts, and these inside of list[...]
-                    hints = typing.get_type_hints(base, localns=localns, include_extras=True)
+                    hints = type_hints(base, localns)
                     own.update({name: hints[name] for name in own})
-            return typing.get_type_hints(cls, localns=localns, include_extras=True)
+            return type_hints(cls, localns)
         except (NameError, TypeError) as error:
             raise unresolved(cls, error) from error
 

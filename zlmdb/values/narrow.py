@@ -19,7 +19,7 @@ from uuid import UUID
 
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
-from ..typeargs import UNIONS
+from ..typeargs import UNIONS, type_hints
 from .base import Decode, Encode, is_a, library
 from .paths import AS_TEXT, IS_NONE, Path
 
@@ -163,7 +163,7 @@ def _fields(cls: Any, msgspec: ModuleType) -> dict[str, _Field]:
             )
             for one in found
         }
-    hints = typing.get_type_hints(cls, include_extras=True)
+    hints = type_hints(cls)
     return {
         one.name: _Field((one.name, hints[one.name], *_of_dataclass(one, msgspec)), one.name)
         for one in dataclasses.fields(cls)

@@ -13,7 +13,7 @@ from numbers import Number
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union, cast
 from uuid import UUID
 
-from ...typeargs import annotated_names, nested_types
+from ...typeargs import annotated_names, nested_types, type_hints
 from ...values.base import is_a, is_free
 from ...values.describe import bound_types, renamed
 from ..fieldtypes import fits, without_none
@@ -71,7 +71,7 @@ class Known:
             return {}
         names = {**self.home.names, **nested_types(cls)}
         try:
-            hints = typing.get_type_hints(cls, localns=names, include_extras=True)
+            hints = type_hints(cls, names)
         except (NameError, TypeError):  # names are known all the same
             return dict.fromkeys(annotated_names(cls), Any)
         found = {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}

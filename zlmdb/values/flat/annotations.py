@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
 from uuid import UUID
 
-from ...typeargs import nested_types
+from ...typeargs import nested_types, type_hints
 from ..base import is_a, is_free, typename
 from ..describe import bound_types, renamed, unresolved
 from ..pydantics import hints_of, is_pydantic
@@ -313,7 +313,7 @@ class AnnotationReader:
             return hints_of(cls)
         localns = {**(self.localns or {}), **nested_types(cls)}
         try:
-            hints = typing.get_type_hints(cls, localns=localns, include_extras=True)
+            hints = type_hints(cls, localns)
         except (NameError, TypeError) as error:
             raise unresolved(cls, error) from error
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
