@@ -1291,3 +1291,32 @@ def test_too_many_tables_are_refused_naming_the_limit(path: str, monkeypatch: py
         zlmdb.open(path, many(20))
     with zlmdb.open(path, many(5)) as db:
         assert len(db.tables()) == 5
+
+
+def test_a_relative_path_means_the_same_file_after_the_working_directory_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened again, it made an empty database elsewhere; a pickle, as for another process, opened what lay there."""
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    db = zlmdb.open("db", Store)
+    put(db, one=1)
+    monkeypatch.chdir(tmp_path / "other")
+    copy = pickle.loads(pickle.dumps(db))
+    assert numbers(copy) == {"one": 1}
+    copy.close()
+    db.close()
+    with db:
+        assert numbers(db) == {"one": 1}
+    assert not list((tmp_path / "other").iterdir())
+
+
+def test_a_path_of_bytes_is_refused_in_words(tmp_path: Path) -> None:
+    class Given(os.PathLike):  # type: ignore[type-arg]  # of bytes, which no signature admits
+        def __fspath__(self) -> bytes:
+            return os.fsencode(tmp_path)
+
+    given: Any = Given()
+    for path in (given, os.fspath(given)):
+        with pytest.raises(TypeError, match="expected a path"):
+            zlmdb.open(path, Store)

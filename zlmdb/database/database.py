@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
+from ..engines import registry
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
 from ..shown import shown_path
@@ -106,6 +107,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def _setup(self, opening: Opening, schema: type[Any]) -> None:
         self._opening = opening
+        self._lasting = None
         self._timeout = opening.timeout
         self._schema = schema
         self._context = None
@@ -123,7 +125,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def _open(self) -> None:
         try:
-            store = openstores.acquire(self._opening_now(), self)
+            opening = self._opening_now()
+            store = openstores.acquire(opening, self)
+            path = opening.path
+            self._lasting = path if path is None or path[:1] == os.sep else registry.lasting(path)
             # First: a program that is too old must not change the file.
             migrating = hasattr(self._schema, "migrations") and self._check_migrations()
             try:
@@ -160,8 +165,13 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         self._attach_tables(create=self._opening.create, migrating=migrating)
 
     def _opening_now(self) -> Opening:
-        """How to open it, as things are: to the constructor a directory that is there is one to make the file in."""
+        """How to open it, as things are: to the constructor a directory that is there is one to make the file in.
+
+        What was open before is opened again in its place, whatever the working directory is now.
+        """
         opening = self._opening
+        if self._lasting is not None:
+            opening = opening._replace(path=self._lasting)
         if opening.directory_only and opening.path is not None and os.path.isdir(opening.path):
             return opening._replace(create=True)
         return opening
@@ -279,7 +289,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.dbpath is None or self._temporary is not None:
             raise TypeError("a database in memory or in a temporary directory cannot be pickled: give it a path")
-        return _opened_again, (self._opening._replace(exclusive=False, slots_expected=True), self._schema)
+        path = self._lasting or registry.lasting(self.dbpath)
+        return _opened_again, (self._opening._replace(path=path, exclusive=False, slots_expected=True), self._schema)
 
     # -- transactions ---------------------------------------------------------------------------------------------
 

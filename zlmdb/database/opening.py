@@ -170,6 +170,9 @@ def open(
     if given is not None and not isinstance(given, (str, os.PathLike)):
         raise TypeError(f"expected a path, or None for a database in memory, got {path!r}: zlmdb.open(path, Schema)")
     location = None if path is None else os.fspath(path)
+    given = location
+    if isinstance(given, bytes):
+        raise TypeError(f"expected a path of text, got {path!r} of bytes: zlmdb.open(os.fsdecode(path), Schema)")
     if location == "":
         raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
     others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for

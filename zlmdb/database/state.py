@@ -24,6 +24,7 @@ class DatabaseState:
     """The state of a `Database`. The database itself opens and closes the store."""
 
     _opening: Opening
+    _lasting: Optional[str]  # its path from any working directory, once it was open
     _schema: type[Any]
     _store: Optional[Store]
     _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]

@@ -57,6 +57,13 @@ def options(path: Optional[str], **given: Any) -> Options:
     return engine_class(path).make_options(**given)
 
 
+def lasting(path: Optional[str]) -> Optional[str]:
+    """*path*, written so that it leads to the same file from any working directory."""
+    if path is None or os.path.isabs(path) or _scheme(path) != _PATH:
+        return path
+    return os.path.join(os.getcwd(), path)
+
+
 def _scheme(path: Optional[str]) -> Optional[str]:
     """The scheme of a URL; of a path, which may begin with a letter and a colon on Windows, none."""
     if path is None:
