@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import sys
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
@@ -112,16 +113,27 @@ def _reason(code: CodeType) -> str:
         if name.startswith("__") and name.endswith("__"):
             return f"it uses {name}"
     if code.co_freevars and not set(code.co_code[::2]).isdisjoint(_STORES):
-        for instruction in dis.get_instructions(code):
+        for instruction in _instructions(code):
             if instruction.opcode in _STORES and instruction.argval in code.co_freevars:
                 return f"it assigns to {instruction.argval}, a variable of the function around it"
     return ""
 
 
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """The instructions of *code*; on PyPy 3.11, `dis` takes the variables of the functions around it for others."""
+    if sys.implementation.name != "pypy":
+        return dis.get_instructions(code)
+    cells, outer = code.co_cellvars + code.co_freevars, frozenset(dis.hasfree)
+    return (
+        one._replace(argval=cells[one.arg]) if one.opcode in outer and one.arg is not None else one
+        for one in dis.get_instructions(code)
+    )
+
+
 def _is_operands(code: CodeType) -> Iterator[IsOperand]:
     """The right operands of each ``is`` in *code*."""
     before: list[dis.Instruction] = []
-    for instruction in dis.get_instructions(code):
+    for instruction in _instructions(code):
         if instruction.opcode in _IS and not _is_compilers(before):
             yield _operand(before)
         if instruction.opcode not in _PADDING:
@@ -214,7 +226,7 @@ def assigned(code: CodeType) -> frozenset[str]:
             instruction.argval
             for one in nested(code)
             if one.co_freevars and not set(one.co_code[::2]).isdisjoint(_STORES)
-            for instruction in dis.get_instructions(one)
+            for instruction in _instructions(one)
             if instruction.opcode in _STORES
         ]
         found = frozenset(names)

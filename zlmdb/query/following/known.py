@@ -212,7 +212,8 @@ def is_bare_enum(cls: Any) -> bool:
 
 def _is_code(name: str, member: Any) -> bool:
     if isinstance(member, types.FunctionType):
-        return member.__module__ != "enum"
+        # The last is `object.__new__`, which PyPy 3.11 has as a function.
+        return member.__module__ != "enum" and name != "_new_member_"
     return isinstance(member, (property, classmethod, staticmethod)) and not name.startswith("_")
 
 
