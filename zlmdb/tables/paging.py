@@ -40,26 +40,31 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))
-    rows = list(
-        islice(_rows(selection, give, begin, size + 1, in_order=isinstance(ready, Ready) and ready.in_order), size + 1)
-    )
+    if selection._query.order is None and isinstance(ready, Ready) and ready.in_order and selection._plain:
+        return _known_page(selection if begin is None else _behind(selection, begin.entry), give, size, name)
+    rows = list(islice(_rows(selection, give, begin, size + 1), size + 1))
     cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
     return Page([row for _, row in rows[:size]], cursor)
 
 
+def _known_page(selection: Selection[Any, Any], give: Give, size: int, name: str) -> Page[Any]:
+    """As `page`, by a cached plan that finds the rows in the order of an index: it reads few entries."""
+    rows = selection.limit(size + 1)._listed(give)
+    if len(rows) <= size:
+        return Page(rows, None)
+    key = selection.limit(size)._listed(ENGINE_KEYS)[-1]  # of the last row only
+    return Page(rows[:size], recent.cursor(Position(None, key), name))
+
+
 def _rows(
-    selection: Selection[Any, Any], give: Give, begin: Optional[Position], most: int, *, in_order: bool
+    selection: Selection[Any, Any], give: Give, begin: Optional[Position], most: int
 ) -> Iterator[tuple[Position, Any]]:  # fmt: skip
-    """The rows behind *begin* with their positions. *in_order*: a cached plan finds them in the order of an index."""
+    """The rows behind *begin* with their positions."""
     order = selection._query.order
     entry_of = _entry_of(selection)
     if order is None:
         if begin is not None:
             selection = _behind(selection, begin.entry)
-        if in_order and not isinstance(selection, IndexSelection):  # then what is known of the query reads few entries
-            few = selection.limit(most)
-            yield from zip([Position(None, key) for key in few._listed(ENGINE_KEYS)], few._listed(give))
-            return
         for value, engine_key, row in selection._running().rows(VALUES, ENGINE_KEYS, give, one=False):
             yield Position(None, entry_of(value, engine_key)), row
         return
@@ -125,8 +130,15 @@ def _is_constant(selection: Selection[Any, Any]) -> bool:
 
 def _said(followed: Followed) -> Any:
     captured = [show(value) for value in followed.parameters if isinstance(value, _PLAIN)]
-    name = getattr(followed.function, "__qualname__", type(followed.function).__qualname__)
-    return spelled(followed.node), captured, name if followed.reasons else ""
+    reading = followed.reading
+    kept = reading.kept.get(_said) if reading.trusted else None
+    if kept is None:
+        kept = spelled(followed.node), bool(followed.reasons)
+        if reading.trusted:
+            reading.kept[_said] = kept
+    spelling, called = kept
+    name = getattr(followed.function, "__qualname__", type(followed.function).__qualname__) if called else ""
+    return spelling, captured, name
 
 
 _PLAIN = (bool, int, float, str, bytes)

@@ -132,13 +132,16 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def limit(self, count: int, skip: int = 0, **options: NoReturn) -> Selection[K, V]:
         """At most *count* of them, after the first *skip*."""
-        check_limit(count, skip, options)
-        if self._limit is not None:
-            count = min(count, max(self._limit - skip, 0))
-        query = self._query
-        if skip:
-            query = Query(query.where, query.order, query.backwards, query.skip + skip)
-        return self._with(query, limit=count)
+        limit, query = self._limit, self._query
+        if skip or options or limit is not None or count.__class__ is not int or count < 0:
+            check_limit(count, skip, options)
+            count = count if limit is None else min(count, max(limit - skip, 0))
+            if skip:
+                query = Query(query.where, query.order, query.backwards, query.skip + skip)
+        made = self._copy()  # what `_with` comes to, without its questions
+        made._table, made._lower, made._upper = self._table, self._lower, self._upper
+        made._reverse, made._limit, made._query = self._reverse, count, query
+        return made
 
     @overload
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...
@@ -151,7 +154,9 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         if more or options:
             refuse_call("fields", more, options)
-        return Given(self, self._following().value(give))
+        programs = self._table._storage.generated.programs
+        following = self._following() if programs is None else programs.following
+        return Given(self, following._followed(give, False))  # as `Following.value`, without the call
 
     def _giving(self, give: Followed) -> Reads[Any]:
         """As `fields`, of a function that was read before."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -14,9 +15,12 @@ from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
 from ...query.translated import Give
+from ...store.blocks import COUNTS_REFERENCES
+from ...store.ranges import keys_from, pairs_from, seek
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
+from .accessranges import Range
 from .cachedplans import FEW, Ready, given, most_of, total_of
 from .cachedscans import ScanReady
 from .covered import Cover, Covered
@@ -94,16 +98,19 @@ class CoveredReady(Ready):
         table, query = selection._table, selection._query
         way, where = self._ways[0], query.where
         functions: list[Any] = [*where, give] if self._functions else [*where]
-        prepared, ranges = self._prepared.renewed(functions), way.find(where)
-        if prepared is None or not ranges:
-            return None
-        lower, upper, storage = selection._lower, selection._upper, table._storage
+        prepared = self._prepared.renewed(functions)
         # Then the order of the index is that of the keys, and no more is read than is wanted.
         within = way.narrowed(selection) if way.in_order else None
+        ranges = way.find(where) if within is None else (within,)
+        if prepared is None or not ranges:
+            return None
+        if within is not None:
+            few = self._few(selection, within, prepared, functions, query.skip + limit)
+            if few is not None:
+                return few[query.skip :]
+        lower, upper, storage = selection._lower, selection._upper, table._storage
         anyhow = give is HITS and lower == storage.lower and upper == storage.upper
         ordered = within is not None or anyhow
-        if within is not None:
-            ranges = (within,)
         if not ordered and not way.only:
             stop = query.skip + limit
             found = self._finds(table, where)[0]
@@ -123,6 +130,26 @@ class CoveredReady(Ready):
         failed = partial(covered.failed, functions)
         rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
         return list(sliced(rows, query.skip, limit))
+
+    def _few(
+        self, selection: Selection[Any, Any], within: Range, prepared: Prepared, functions: list[Any], stop: int
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """At most *stop* rows of the entries *within* a range; None if they take more than one look at few entries."""
+        if stop > FEW:
+            return None
+        cursor, reverse = selection._table._raw.cursor(self._bound.handle), bool(selection._reverse)
+        if not stop or not seek(cursor, *within, reverse):
+            return []
+        get: Any = None
+        if self._paired or not self._bound.storage.tail:
+            values = dict(islice(pairs_from(cursor, *within, reverse), stop))
+            entries, get = list(values), values.__getitem__
+        else:
+            entries = list(islice(keys_from(cursor, *within, reverse), stop))
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        rows: list[Any] = self._covering(entries, get, functions, *prepared.given)
+        return rows if len(rows) == stop or len(entries) < stop else None
 
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         table, scan = selection._table, self._scan

@@ -115,7 +115,8 @@ class ScanReady:
 
     def _fits(self, where: Sequence[Followed]) -> bool:
         """Whether the captured values are of the types that are known."""
-        return all([type(where[function].parameters[number]) is kind for function, number, kind in self._captured])
+        captured = self._captured
+        return not captured or all([type(where[function].parameters[n]) is kind for function, n, kind in captured])
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
