@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import desc
+from zlmdb.query.prepared import Prepared
 from zlmdb.store.ranges import pairs_between
 from zlmdb.tables.executor import accesspaths, covered, foundkeys
 from zlmdb.tables.executor.covered import cover_of
@@ -256,6 +257,37 @@ def test_a_known_query_is_answered_from_entries_without_a_plan(
         if year == 1910:
             planned.clear()
     assert planned == []
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_first_rows_of_a_known_query_take_a_loop_only_where_the_first_entries_do_not_tell_them(
+    table: Any, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looped: list[int] = []
+    loop = Prepared.loop
+
+    def counted(prepared: Prepared, *given: Any) -> Any:
+        looped.append(1)
+        return loop(prepared, *given)
+
+    monkeypatch.setattr(Prepared, "loop", counted)
+    rows = [(key, book) for key, book in table.items() if book.year == 1903]
+    one = table.select(reverse=reverse).where(lambda k, b: b.year == 1903)
+    later = table.select(reverse=reverse).where(lambda k, b: b.year == 1903 and k != first)
+    for first in [*(key for key, _ in rows), rows[0][0]] * 3:  # until they are known
+        ordered = rows[::-1] if reverse else rows
+        one.limit(2).keys().all()
+        looped.clear()
+        assert one.limit(2, skip=1).keys().all() == [key for key, _ in ordered][1:3]
+        assert one.limit(90).keys().all() == [key for key, _ in ordered]
+        assert one.limit(9).keys().all() == [key for key, _ in ordered][:9]
+        looked = list(looped)
+        assert later.limit(1).keys().all() == [key for key, _ in ordered if key != first][:1]
+        assert later.limit(0).keys().all() == []
+    assert looked  # of 90 rows: these are more than are looked at so
+    looped.clear()
+    assert one.limit(2, skip=1).keys().all() == [key for key, _ in ordered][1:3]
+    assert looped == []
 
 
 # -- what entries carry ------------------------------------------------------------------------------------------------
