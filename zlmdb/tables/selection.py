@@ -136,8 +136,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         if skip or options or limit is not None or count.__class__ is not int or count < 0:
             check_limit(count, skip, options)
             count = count if limit is None else min(count, max(limit - skip, 0))
-            if skip:
-                query = Query(query.where, query.order, query.backwards, query.skip + skip)
+            query = Query(query.where, query.order, query.backwards, query.skip + skip) if skip else query
         made = self._copy()  # what `_with` comes to, without its questions
         made._table, made._lower, made._upper = self._table, self._lower, self._upper
         made._reverse, made._limit, made._query = self._reverse, count, query
@@ -154,9 +153,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         if more or options:
             refuse_call("fields", more, options)
-        programs = self._table._storage.generated.programs
-        following = self._following() if programs is None else programs.following
-        return Given(self, following._followed(give, False))  # as `Following.value`, without the call
+        return Given(self, self._following()._followed(give, False))  # `Following.value`, without the call
 
     def _giving(self, give: Followed) -> Reads[Any]:
         """As `fields`, of a function that was read before."""
