@@ -22,6 +22,7 @@ import zlmdb
 from tests import toy_engine, waiters
 from tests.combinations import COMBINATIONS
 from tests.loud import sitecustomize
+from tests.watchdog import Watchdog
 from zlmdb import codegen
 
 # Whole programs and type-checker samples, which tests run in processes of their own, and what wrote the golden files:
@@ -74,6 +75,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="only the Kth of N parts of the test files: on PyPy, whose collections look through all that tests "
         "before have left, all parts take half as long as the whole",
     )
+    parser.addoption(
+        "--hangs-after",
+        metavar="SECONDS",
+        type=float,
+        help="end the run where a test takes longer, and show where it is",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seconds = config.getoption("--hangs-after")
+    if seconds is not None:
+        config.pluginmanager.register(Watchdog(seconds))
 
 
 def _of_another_part(path: Path, config: pytest.Config) -> bool:
