@@ -750,3 +750,27 @@ assert os.waitpid(pid, 0)[1] == 0
 with db.read() as t: assert len(t.numbers) == 8
 """
     subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(tmp_path)], check=True)
+
+
+@pytest.mark.twice
+def test_a_block_does_not_look_through_those_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    active = transactionstate.TransactionState.active
+
+    def counted(txn: Any) -> bool:
+        looked.append(txn)
+        return bool(active.__get__(txn))
+
+    with zlmdb.open(None, Store) as db:
+        gc.disable()
+        try:
+            for _ in range(300):
+                with db.read():
+                    pass
+            monkeypatch.setattr(transactionstate.TransactionState, "active", property(counted))
+            for _ in range(10):
+                with db.read():
+                    pass
+        finally:
+            gc.enable()
+        assert len(looked) < 100
