@@ -232,7 +232,7 @@ class Schema:
             if hasattr(Transaction, name):
                 others = f"the transaction has it: t.txn.{name}"
             elif storages:
-                from ..tables.unknown import of_transaction  # late: for this error only
+                from ..tables.elsewhere import of_transaction  # late: for this error only
 
                 others = of_transaction(name, next(iter(storages)), Table) or others
             error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {others}")

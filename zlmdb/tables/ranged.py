@@ -281,7 +281,7 @@ class Ranged(Generic[I, K, V]):
     if not TYPE_CHECKING:  # checkers report the name
 
         def __getattr__(self, name):
-            from .unknown import unknown  # late: for this error only
+            from .elsewhere import unknown  # late: for this error only
 
             raise unknown(self, name)
 
