@@ -898,28 +898,33 @@ def test_links_and_expired_records_are_recorded(tmp_path: Path) -> None:
         assert db.check().ok
 
 
+@dataclass
+class Person:
+    """A `User` after a migration."""
+
+    name: str
+    birth: int
+
+
+class People(zlmdb.Table[int, Person], name="users", feed=True):
+    pass
+
+
+def take_users(t: Any, old: Any) -> None:
+    for key, fields in old.take("users").items():
+        t.users[key] = Person(fields["name"], 2000 - fields["age"])
+
+
 def test_a_migration_of_the_records_ends_what_was_recorded_before(tmp_path: Path) -> None:
-    @dataclass
-    class Person:
-        name: str
-        birth: int
-
-    class People(zlmdb.Table[int, Person], name="users", feed=True):
-        pass
-
-    def step(t: Any, old: Any) -> None:
-        for key, fields in old.take("users").items():
-            t.users[key] = Person(fields["name"], 2000 - fields["age"])
-
-    class After(zlmdb.Schema):
-        users: People
-        migrations: ClassVar[Any] = [zlmdb.Migration(1, "births", step)]
-
     class Plain(zlmdb.Table[int, User], name="users", feed=True):
         pass
 
     class Before(zlmdb.Schema):
         users: Plain
+
+    class After(zlmdb.Schema):
+        users: People
+        migrations: ClassVar[Any] = [zlmdb.Migration(1, "births", take_users)]
 
     with zlmdb.open(tmp_path, Before) as db, db.write() as t:
         t.users[1] = User("ann", 30)
@@ -932,24 +937,12 @@ def test_a_migration_of_the_records_ends_what_was_recorded_before(tmp_path: Path
 
 
 def test_a_migration_takes_a_table_whose_new_class_is_the_first_with_a_feed(tmp_path: Path) -> None:
-    @dataclass
-    class Person:
-        name: str
-        birth: int
-
-    class People(zlmdb.Table[int, Person], name="users", feed=True):
-        pass
-
-    def take(t: Any, old: Any) -> None:
-        for key, fields in old.take("users").items():
-            t.users[key] = Person(fields["name"], 2000 - fields["age"])
-
     def drop_one(t: Any) -> None:
         del t.users[2]
 
     class After(zlmdb.Schema):
         users: People
-        migrations: ClassVar[Any] = [zlmdb.Migration(1, "births", take), zlmdb.Migration(2, "one less", drop_one)]
+        migrations: ClassVar[Any] = [zlmdb.Migration(1, "births", take_users), zlmdb.Migration(2, "one less", drop_one)]
 
     class Plain(zlmdb.Table[int, User], name="users"):
         pass
