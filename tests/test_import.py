@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 
@@ -49,6 +50,15 @@ import zlmdb
 print(*(set(sys.modules) - before).intersection({LIBRARIES!r}))
 """
     assert in_a_fresh_interpreter(program) == []
+
+
+@pytest.mark.twice  # on PyPy, py-lmdb imports distutils, which setuptools may put its own in place of
+@pytest.mark.parametrize("whose", ["local", "stdlib"])
+def test_zlmdb_is_imported_with_either_distutils(whose: str) -> None:
+    environment = {**os.environ, "SETUPTOOLS_USE_DISTUTILS": whose}
+    command = [sys.executable, "-c", "import zlmdb; print(zlmdb.lmdb.__name__)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "lmdb\n"
 
 
 @pytest.mark.once  # its processes have to start, which takes a while on PyPy
