@@ -605,3 +605,23 @@ def test_random_blocks_do_what_they_do_alone(one: Any, plan: list[list[str]]) ->
     assert found.pop(-1, 0) == sum(map(len, kept.values()))
     assert found == {n: len(kinds) for n, kinds in kept.items() if kinds}
     assert sorted(hooked) == sorted(n for n, kinds in enumerate(plan) for kind in kinds if kind == "hooks")
+
+
+def test_a_database_closes_at_once_when_those_who_waited_have_given_up(tmp_path: Path) -> None:
+    """The thread that would have lent them its transaction has not begun one for nobody."""
+    late: list[zlmdb.WriterTimeout] = []
+
+    def waits(timeout: float) -> None:
+        try:
+            with db.write(timeout=timeout):
+                pass
+        except zlmdb.WriterTimeout as error:
+            late.append(error)
+
+    with zlmdb.open(tmp_path / "db", Store) as db, db.write():
+        threads = [threading.Thread(target=waits, args=(timeout,)) for timeout in (0.01, 0.03, 0.02)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(late) == 3

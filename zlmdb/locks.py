@@ -4,6 +4,10 @@ A signal handler of the program may raise between any two steps of a thread that
 From CPython 3.14 on one of these is just after the call that takes the lock of a ``with`` statement, and before the
 block at whose end it is released. What is here takes the lock in a step that nothing can come between, and tells by
 what it left whether it was taken.
+
+`monotonic` is the clock by which zlmdb waits, and remembers until when a thing need not be looked at again. It runs on
+where a test stops all others: freezegun puts functions of its own wherever it finds `time.monotonic` itself. With these
+a wait would never end, and a moment that is far ahead of the true one would be kept.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -20,6 +26,11 @@ from typing import Any
 _WAITING = (True,)
 _PATIENCE = 0.05  # seconds that signals wait for a lock
 _get_ident = threading.get_ident
+_found: Any = time.monotonic
+monotonic: Callable[[], float] = _found.__call__  # another object; a call takes a few instructions more
+if _found.__module__ != "time" and hasattr(time, "clock_gettime"):  # the clock stands still already
+    monotonic = partial(time.clock_gettime, time.CLOCK_MONOTONIC)
+del _found
 
 
 class _Safe:

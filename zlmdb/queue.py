@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Generic, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -98,7 +98,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     _lease: ClassVar[float] = 60.0
     _attempts: ClassVar[int] = 5
     _backoff: ClassVar[float] = 1.0
-    _clock: ClassVar[tuple[Callable[[], float]]] = (time.time,)  # in a tuple it is no method
+    _clock: ClassVar[tuple[Callable[[], float]]] = (lambda: time.time(),)  # in a tuple it is no method
 
     def __init_subclass__(
         cls,
@@ -137,6 +137,14 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)
         return id
+
+    if not TYPE_CHECKING:  # checkers know that of the table, which takes a key
+
+        def get(self, *given: Any) -> Any:
+            """As of a table. Without a key, as of another queue, it says what to write."""
+            if not given:
+                raise TypeError("get() looks up the key of a job: write .claim(), which gives the next job, or None")
+            return super().get(*given)
 
     def add(self, value: Job[T], /) -> NoReturn:
         """Refused: a new key would be no state of a job. Use `put`."""

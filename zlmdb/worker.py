@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from asyncio import CancelledError, wrap_future
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -13,6 +12,7 @@ from uuid import UUID
 
 from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
+from .locks import monotonic
 from .queue import Lease, Queue
 
 S = TypeVar("S", bound=Schema)
@@ -250,7 +250,7 @@ class _Waits:
 
     def __init__(self, timeout: Optional[float]) -> None:
         self._timeout = timeout
-        self._end = None if timeout is None else time.monotonic() + timeout
+        self._end = None if timeout is None else monotonic() + timeout
 
     def next(self, pause: Optional[float]) -> float:
         """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.
@@ -259,7 +259,7 @@ class _Waits:
         """
         seconds = PATIENCE if pause is None else min(pause, PATIENCE)
         if self._end is not None:
-            left = self._end - time.monotonic()
+            left = self._end - monotonic()
             if left <= 0:
                 raise TimeoutError(_NO_JOB.format(self._timeout))
             seconds = min(seconds, left)

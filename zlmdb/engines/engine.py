@@ -191,8 +191,8 @@ class Engine(Protocol):
     def require_room(self, env: Any, txn: Any, handles: Iterable[Handle], begun: float) -> float:
         """Raise `DatabaseFull` where what *txn* stores leaves no room to delete. *handles*: of all spaces but main.
 
-        *begun* is the time (`time.monotonic`) when *txn* began, or earlier. Returns the time until which no writer can
-        have stored so much that this has to be asked again; zero where the engine does not know.
+        *begun* is the time (of `zlmdb.locks.monotonic`) when *txn* began, or earlier. Returns the time until which no
+        writer can have stored so much that this has to be asked again; zero where the engine does not know.
         """
         ...
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
+from ..locks import monotonic
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
@@ -175,13 +176,13 @@ class Changes(Generic[K, V]):
 
         Raises `InvalidDatabase` if the file was replaced meanwhile, to which no change would come any more.
         """
-        end = None if self._timeout is None else time.monotonic() + self._timeout
-        looked = time.monotonic()
+        end = None if self._timeout is None else monotonic() + self._timeout
+        looked = monotonic()
         while True:
-            if time.monotonic() - looked >= PATIENCE:
-                looked = time.monotonic()
+            if monotonic() - looked >= PATIENCE:
+                looked = monotonic()
                 self._db._open_store.engine.check_file()
-            left = PATIENCE if end is None else min(end - time.monotonic(), PATIENCE)
+            left = PATIENCE if end is None else min(end - monotonic(), PATIENCE)
             yield max(left, 0.0)
             if left <= 0:
                 return

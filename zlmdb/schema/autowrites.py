@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, Optional
@@ -21,6 +20,7 @@ from .. import errors
 from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
+from ..locks import monotonic
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.lockfile import BUSY, OTHERS
 from ..store.store import Store
@@ -201,7 +201,7 @@ def compiled(
         storage,
         {
             "general": general, "take": idle.pop, "give": idle.append, "idle": idle, "made": SingleWrite,
-            "store": store, "known": known, "storage": storage, "indexes": storage.indexes, "clock": time.monotonic,
+            "store": store, "known": known, "storage": storage, "indexes": storage.indexes, "clock": monotonic,
             "recover": _recover, "thread": threading.get_ident, "busy": BUSY, "others": OTHERS,
         },
         alone="pass" if never_waits else "if not self._db._writes_alone(): return self._share(key, value)",

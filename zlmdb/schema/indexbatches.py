@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Optional
 
 from ..engines import Handle, Transaction
+from ..locks import monotonic
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue, catalogue_of
@@ -87,7 +88,7 @@ def build_in_batches(
     for declared in declarations:
         over = False
         while not over:
-            began = time.monotonic()
+            began = monotonic()
             step = store.change(partial(builder.batch, declared), timeout=timeout)
             if step.error is not None:
                 raise step.error
@@ -100,7 +101,7 @@ def build_in_batches(
                 if told is not None:
                     told(step.names, step.records, step.total)
             if not over and store.engine.writer_lock is not None:
-                time.sleep(min(_TURN, time.monotonic() - began))
+                time.sleep(min(_TURN, monotonic() - began))
     return builder.gone()
 
 
@@ -197,7 +198,7 @@ def _read(
 ) -> tuple[int, Optional[bytes]]:
     """Collect the entries of the next records; how many these are, and the last primary key if others may follow."""
     count, entries, skip = 0, 0, len(storage.prefix)
-    until = time.monotonic() + _READING
+    until = monotonic() + _READING
     for count, (raw_key, data) in enumerate(rows, 1):
         primary = bytes(raw_key[skip:])
         try:
@@ -210,7 +211,7 @@ def _read(
         except Exception as error:  # also of the program's own functions
             raise _Unfit(error) from error
         most = indexbuilding.BATCH
-        if count >= most or entries >= _ENTRIES * most or time.monotonic() >= until:
+        if count >= most or entries >= _ENTRIES * most or monotonic() >= until:
             return count, primary
     return count, None
 

@@ -31,13 +31,12 @@ from itertools import islice
 from typing import Any, Optional
 
 from .. import errors
+from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
 from .holds import Hold, wake_some
 from .store import Store
 from .writerlock import PATIENCE, WriterLock
-
-_clock = time.monotonic
 
 _LOOK_AGAIN = 0.05  # seconds after which a waiting thread looks whether the other one still exists
 _LINGER = 0.1  # seconds without work after which the lender ends
@@ -48,17 +47,22 @@ _REST = 1.0  # seconds after which such a disk is tried again
 _NOBODY = 1 << 30
 _NONE = (None,)
 _take: Callable[[Any], Any] = vars(deque)["popleft"]
+_PAUSE = 0.001  # seconds between two looks whether the lender has ended its transaction
 _LOOKS = 20  # so many times the lender looks at a block, until it collects what is left of one
 
 
 class Turn:
     """A write block that waits for the transaction of a group, and then for its commit."""
 
-    __slots__ = ("_called", "_told", "_turns", "alone", "error", "gone", "hold", "leader", "left", "others", "right")
+    __slots__ = (
+        "_called", "_told", "_turns", "alone", "deadline", "error", "gone", "hold", "leader", "left", "others", "right"
+    )  # fmt: skip
 
-    def __init__(self, turns: Turns, hold: Hold) -> None:
+    def __init__(self, turns: Turns, hold: Hold, deadline: Optional[float]) -> None:
         self._turns = turns
         self.hold = hold
+        self.deadline = deadline
+        """When it gives up."""
         self._called: Any = threading.Lock()
         self._called.acquire()
         self._told = False
@@ -141,11 +145,11 @@ class Turns:
         start = _clock()
         if lock.owner == hold.thread or start < self._rest_until:
             return None
-        turn = Turn(self, hold)
+        deadline = None if timeout is None else start + timeout
+        turn = Turn(self, hold, deadline)
         hold.turn = turn
         self.queue.append(turn)
         self._call()
-        deadline = None if timeout is None else start + timeout
         logged = False
         while not lock.is_lent(turn):
             if turn.alone and self._withdraw(turn):
@@ -190,6 +194,12 @@ class Turns:
         for one in self._lock.lent()[-1:]:
             if one.gone and one is not by:
                 one.give_back()
+
+    def settle(self) -> None:
+        """Wait until the lender has no transaction any more, if it has one for those who have given up."""
+        end = _clock() + PATIENCE
+        while self._txn.active and not self.queue and not self._members and _clock() < end:
+            time.sleep(_PAUSE)
 
     def end(self) -> None:
         """The store is closed: let the lender end, too, and wait until it has."""
@@ -256,7 +266,8 @@ class Turns:
         except Exception as error:
             failed = error
             self._store.new_era()  # what was found out in this transaction does not hold
-            if not self._members:  # each waits by itself, and meets its own error
+            late = isinstance(error, errors.WriterTimeout)  # who waited has given up; for others it begins again
+            if not self._members and not late:  # each waits by itself, and meets its own error
                 for turn in list(self.queue):
                     turn.alone = True
                     turn.wake()
@@ -273,6 +284,10 @@ class Turns:
 
     def _lend_to_all(self) -> None:
         txn, lock = self._txn, self._lock
+        # No longer than somebody waits for it: the database may be closed then.
+        deadlines = [turn.deadline for turn in list(self.queue)]
+        patient = [deadline for deadline in deadlines if deadline is not None]
+        txn._timeout = max(0.0, max(patient, default=0.0) - _clock()) if len(patient) == len(deadlines) else None
         with txn:
             self._until = _clock() + max(self._commit, _SHORTEST)
             self._lend_next([self.queue])

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, NoReturn, Optional
 
 from .. import errors, locks
 from ..engines import Engine, Environment, Handle, Transaction
+from ..locks import monotonic
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..shown import shown_path
@@ -78,7 +78,7 @@ class OpenEnvironment(Maintenance):
 
             self._gate = Gate()
         self.writer.is_local = self.engine.is_local
-        self._look_at = time.monotonic() + _LOOK_AGAIN
+        self._look_at = monotonic() + _LOOK_AGAIN
         self.quiet = Quiet()  # before others find the environment: there may be a gate
         self.env = env
 
@@ -180,7 +180,7 @@ class OpenEnvironment(Maintenance):
         if self.provisional:
             if write:
                 self._settle()
-            elif time.monotonic() >= self._try_at:
+            elif monotonic() >= self._try_at:
                 self._try_to_settle()
         env: Optional[Environment] = None
         for attempt in range(_ATTEMPTS):
@@ -384,7 +384,7 @@ class OpenEnvironment(Maintenance):
 
     def _try_to_settle(self) -> None:
         """Before a read: do as `_settle`, if that does not take waiting."""
-        self._try_at = time.monotonic() + _TRY_AGAIN
+        self._try_at = monotonic() + _TRY_AGAIN
         gate = self.gate
         if gate is not None and self.writer.owner != threading.get_ident():
             # Also without the right to lock: who only reads needs none.

@@ -20,6 +20,7 @@ from threading import Condition
 from typing import Any, Optional, Protocol, TypeVar
 
 from .. import errors
+from ..locks import monotonic
 
 R = TypeVar("R")
 _CANCELLED, _RUNS = "cancelled", "runs"
@@ -178,11 +179,11 @@ class Submitted(Future[R]):
         queues = self._queues
         if queues is None or not queues.may_be_kept():
             return timeout
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else monotonic() + timeout
         while not self.done():
             if queues.is_kept() and not self.done():
                 raise errors.NestedTransaction(_NESTED)
-            left = _LOOK_AGAIN if end is None else end - time.monotonic()
+            left = _LOOK_AGAIN if end is None else end - monotonic()
             if left <= 0:
                 return 0
             with suppress(futures.TimeoutError):

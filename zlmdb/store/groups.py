@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -28,6 +27,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 
 from .. import errors
+from ..locks import monotonic as _clock
 from .futures import Submitted
 from .holds import wake_some
 from .members import Gathering, Member, Own, any_of, cancelled, is_own, woken
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from .asyncfutures import Desks
 
 R = TypeVar("R")
-_clock = time.monotonic
 _get_ident = threading.get_ident
 
 _LOOK_AGAIN = 0.05  # seconds after which a member that waits looks whether anybody leads

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, Optional
 
+from ..locks import monotonic as _clock
 from .futures import Told
 from .results import BODIES, refuse_body
 from .transaction import committed
 
-_clock = time.monotonic
 _NOBODY = 1 << 30
 _AWAKE = suppress(RuntimeError)  # it was woken already
 

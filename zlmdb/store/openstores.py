@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Optional
 
 from .. import errors, locks
 from ..engines import Engine, Options, registry
+from ..locks import monotonic
 from ..namedtuples import NamedTuple
 from .layout import Layout
 from .store import Store
@@ -188,14 +188,14 @@ def _prepare(store: Store, opening: Opening, preparing: Any) -> None:
     """
     timeout = opening.timeout
     if not preparing.acquire(blocking=False):
-        start = time.monotonic()
+        start = monotonic()
         if not preparing.acquire(timeout=-1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)):
             raise errors.WriterTimeout(
                 f"another thread has been opening {opening.path!r} for more than the timeout of {timeout} s: try "
                 f"again, or give a longer timeout",
                 path=opening.path,
             )
-        timeout = None if timeout is None else max(0, timeout - (time.monotonic() - start))
+        timeout = None if timeout is None else max(0, timeout - (monotonic() - start))
     try:
         if store in _unprepared:
             store.layout = opening.layout

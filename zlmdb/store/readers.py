@@ -7,19 +7,17 @@ does not know the age of a snapshot; this process knows it for its own transacti
 from __future__ import annotations
 
 import os
-import time
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Optional
 
+from ..locks import monotonic as _clock
 from ..log import log
 from ..namedtuples import NamedTuple
 
 LONG_READ = 60.0
 """Seconds after which a read transaction that is still open is logged as a warning."""
-
-_clock = time.monotonic
 
 
 class Reader(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Optional, TypeVar
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Told, Transaction
+from ..locks import monotonic
 from . import fork, layout
 from .environment import OpenEnvironment
 from .layout import TRAITS, Layout, Traits, refuse_long, shown_space
@@ -48,6 +49,7 @@ class Store(OpenEnvironment):
         self.pending = []
         self.clock = time.time
         self.turns: Any = None  # the `Turns` of write blocks, once several have waited
+        self.made_turns: dict[int, Any] = {}  # the same, at 0
         super().__init__(engine)
         fork.environments.add(self)
 
@@ -58,6 +60,8 @@ class Store(OpenEnvironment):
 
     def close(self) -> None:
         """Close the file. Raises `DatabaseInUse` when transactions are open."""
+        if self.turns is not None:
+            self.turns.settle()
         super().close()
         if self.turns is not None:
             self.turns.end()
@@ -69,6 +73,7 @@ class Store(OpenEnvironment):
         """Drop, without closing, what the parent process had open."""
         super().in_child()
         self.turns = None
+        self.made_turns.clear()
         for feed in self.feeds.values():
             feed.ended(kept=False)
 
@@ -230,7 +235,7 @@ class Store(OpenEnvironment):
 
         with self.writing(timeout) as writing, self.lock:
             held = writing.held  # no variable refers to the transaction itself: see `Engine.abort`
-            begun = time.monotonic()
+            begun = monotonic()
             self.begin(write=True, who=writing, held=held)
             try:
                 result = work(held[0], open_space)

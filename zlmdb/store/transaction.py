@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from .. import errors
 from ..handlers import let_through
+from ..locks import monotonic as _clock
 from ..locks import undisturbed
 from ..log import log
 from ..shown import shown_path
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .transactionstats import TransactionStats
 
 _get_ident = threading.get_ident
-_clock = time.monotonic
 _NONE, _WRITE = (None,), (True,)
 _COMMIT = methodcaller("commit")
 _getframe = sys._getframe  # it has no other name
@@ -394,7 +393,8 @@ def _join(hold: Hold, timeout: Optional[float]) -> Any:
     if store.turns is None:
         from .blockgroups import Turns  # late: a program with one writer does not need it
 
-        store.turns = Turns(store, partial(Transaction, store, True))
+        # Several threads may come here at once.
+        store.turns = store.made_turns.setdefault(0, Turns(store, partial(Transaction, store, True)))
     return store.turns.join(hold, timeout)
 
 

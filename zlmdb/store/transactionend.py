@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 import weakref
 from contextlib import suppress
 from typing import Any, Optional
 
+from ..locks import monotonic as _clock
 from ..locks import undisturbed
 from .blocks import Leave, is_over
 from .ended import CLOSED, NO_READER, closed
@@ -20,7 +20,6 @@ from .store import Store
 from .transactionstate import undone
 
 _get_ident = threading.get_ident
-_clock = time.monotonic
 MOST_KEPT = 2
 """So many tables, bound in one transaction of a schema object, are aimed at the start of the next one."""
 

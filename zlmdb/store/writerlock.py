@@ -21,6 +21,7 @@ from weakref import ref
 
 from .. import errors
 from ..handlers import close_files
+from ..locks import monotonic as _clock
 from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over
@@ -36,7 +37,6 @@ except ImportError:  # Windows: within the process only
     fcntl = None  # type: ignore[assignment]
 
 _get_ident = threading.get_ident
-_clock = time.monotonic
 
 PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""

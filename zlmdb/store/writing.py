@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from types import TracebackType
 from typing import Any, Optional
 
 from ..handlers import let_through
+from ..locks import monotonic as _clock
 from .blocks import COUNTS_REFERENCES
 from .ended import CLOSED, NO_READER, closed
 from .lockfile import BUSY, OTHERS
@@ -16,7 +16,6 @@ from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction
 
 _get_ident = threading.get_ident
-_clock = time.monotonic
 
 
 class SchemaWriting(Transaction):

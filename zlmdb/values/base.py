@@ -273,6 +273,29 @@ def typename(annotation: Any) -> str:
     return str(annotation).replace("typing.", "")
 
 
+def near(value: Any, classes: Collection[type[Any]]) -> str:
+    """What to say of *value*, which is refused, if its class looks like one of *classes*; "" if it does not."""
+    cls: type[Any] = type(value)
+    name = typename(cls)
+    if cls in classes or cls is bool:
+        return ""
+    if name in [typename(one) for one in classes]:
+        return (
+            ", another class of this name: it was defined again, as by a cell or a module that runs twice; define the "
+            "table and the schema again, too, and open the database with them"
+        )
+    if name.startswith("numpy."):
+        return f": convert it, with its {'.tolist()' if name.endswith('.ndarray') else '.item()'}"
+    if name.startswith("freezegun."):
+        return ", which stands for it while freezegun stops the clock: use time-machine, which needs no such class"
+    for one in classes:
+        if issubclass(cls, one):
+            if hasattr(cls, "to_pydatetime"):  # of pandas
+                return f": convert it, with its {'.date()' if one.__name__ == 'date' else '.to_pydatetime()'}"
+            return f", a subclass, which would be read as {typename(one)}: convert it, with {one.__name__}(...)"
+    return ""
+
+
 def library(module: str, install: str) -> Any:
     """The optional *module*, imported now. Raises ImportError with the line that installs it.
 

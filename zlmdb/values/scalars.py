@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import enum
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from math import isfinite
 from typing import Any, Callable, Literal, Optional
 from uuid import UUID
 
-from .base import KEEP, is_a, show, typename
+from .base import KEEP, is_a, near, show, typename
 from .checks import Check
 from .depth import DEPTH, TOO_DEEP, too_deep
 
@@ -101,7 +101,12 @@ class Shape:
     def misfit(self, value: Any, path: str) -> str:
         """Why *value*, found at *path* and not fitting, does not fit."""
         said = f"{path}: expected {self.label}, got {show(value)} ({typename(type(value))})"
-        return f"{said}: convert it, with its .item()" if typename(type(value)).startswith("numpy.") else said
+        return said + near(value, self.classes())
+
+    def classes(self) -> Collection[type[Any]]:
+        """The classes that its values have; none where these are not known."""
+        cls: Optional[type[Any]] = getattr(self, "cls", None)
+        return () if cls is None else (cls,)
 
 
 class Leaf(Shape):
@@ -206,16 +211,19 @@ class Choice(Shape):
     def fits(self, value: Any) -> bool:
         return (type(value), value) in self._stored
 
+    def classes(self) -> Collection[type[Any]]:
+        return {cls for cls, _ in self._stored}
+
     def dump(self, value: Any) -> Any:
         return self._stored[type(value), value]
 
     def misfit(self, value: Any, path: str) -> str:
         said = super().misfit(value, path)
-        if not isinstance(value, enum.Flag) or typename(type(value)) != self.label:
+        if not isinstance(value, enum.Flag) or type(value) not in self.classes():
             return said
         return (
-            f"{said}, which is no member: give the combination a name in the class, declare the field as int, or store "
-            f"FlatBuffers, where a Flag has all combinations"
+            f"{said}, which is no member: give the combination a name in the class, declare the type int, or store "
+            f"FlatBuffers of a class with such a field, where a Flag has all combinations"
         )
 
     def load(self, data: Any) -> Any:

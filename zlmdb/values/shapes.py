@@ -7,7 +7,7 @@ own, and everything on PyPy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Callable, Optional
 
 from ..namedtuples import NamedTuple
@@ -273,6 +273,9 @@ class UnionOf(Shape):
     def children(self) -> Iterable[Shape]:
         return self.members
 
+    def classes(self) -> Collection[type[Any]]:
+        return [cls for member in self.members for cls in member.classes()]
+
     def misfit(self, value: Any, path: str) -> str:
         # A value of the right class with something wrong inside: say what is wrong.
         for member in self.members:
@@ -447,6 +450,9 @@ class TypedDictRecord(Record):
         if not self.required <= given.keys():
             raise ValueError(f"{self.label} without {sorted(self.required - given.keys())}")
         return {key: self.keys[key].load(item) for key, item in given.items() if key in self.keys}
+
+    def classes(self) -> Collection[type[Any]]:
+        return (dict,)
 
     def misfit(self, value: Any, path: str) -> str:
         if is_a(value, dict):

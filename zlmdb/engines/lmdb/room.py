@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any, Union
 
 import lmdb
 
+from ...locks import monotonic as _clock
 from ..environment import Handle
 
-_clock = time.monotonic
 _ABSENT = (lmdb.InvalidParameterError, lmdb.BadDbiError, lmdb.NotFoundError)
 META_PAGES = 2  # at the beginning of every file
 
