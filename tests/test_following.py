@@ -761,6 +761,54 @@ def test_what_raises_and_is_not_used_still_raises() -> None:
         followed.evaluated(User("", 0))
 
 
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda u: [u.name[:: u.age], True][1], ValueError),
+        (lambda u: [u.name.startswith(u.mayor), True][1], TypeError),
+        (lambda u: u.name.startswith(u.mayor) or True, TypeError),
+        (lambda u: [u.marks.get(u.tags), True][1], TypeError),
+    ],
+)
+def test_a_method_or_slice_that_raises_for_some_values_is_not_left_out(function: Function, error: Any) -> None:
+    with pytest.raises(error):
+        following().condition(function).evaluated(User("", 0))
+
+
+def test_what_is_captured_may_be_compared_with_values_of_several_types() -> None:
+    def wanted(age: Any) -> Function:
+        return lambda u: age == "all" or age in {None, "any"} or age in [(), b"every"] or u.age == age
+
+    for age, found in (("all", 5), ("any", 5), (b"every", 5), ((), 5), (17, 1), (16, 0)):
+        assert len(list(filter(following().condition(wanted(age)), users()))) == found
+    with pytest.raises(TypeError, match=r"u\.age is of type int, which 'none'"):
+        following().condition(wanted("none"))
+
+
+class Limits:
+    low = 20
+
+    def __init__(self, high: int) -> None:
+        self.high = high
+
+
+@pytest.mark.parametrize("checked", [False, True], ids=["at first", "when the function is known"])
+def test_what_is_captured_is_what_it_was_when_the_query_was_made(monkeypatch: Any, checked: bool) -> None:
+    reader, limits = following(), Limits(50)
+    functions: list[Function] = [lambda u: u.age < low, lambda u: u.age < limits.high, lambda u: 600 // u.age > low]
+    for function, age in zip(functions, (19, 49, 20)):
+        if checked:
+            for _ in range(8):
+                reader.condition(function)(User("", age))
+        followed = reader.condition(function)
+        with monkeypatch.context() as later:
+            later.setitem(globals(), "low", 10**6 if "low" in function.__code__.co_names and age == 20 else 5)
+            later.setattr(limits, "high", 0)
+            assert followed(User("", age)) is True
+        assert followed.reasons == ()
+        assert reader.condition(function)(User("", age)) is True
+
+
 def test_a_comparison_with_a_decimal_may_raise() -> None:
     def compares(u: User) -> bool:
         return any([u.age == 17, u.price > u.score])  # a Decimal has no order beside what is not a number

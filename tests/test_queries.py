@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from decimal import Decimal
 from typing import Any, Optional, TypedDict
 
 import pytest
@@ -416,6 +417,9 @@ def test_a_cursor_belongs_to_its_query(db: Any) -> None:
         with pytest.raises(ValueError, match="no cursor of this query"):
             t.indexed.where(lambda u, low=3: u.age > low).page(5, pages[1].next)
         assert t.indexed.where(lambda u, low=3: u.age > low).page(5).rows
+        for one, other in (((Decimal(3),), (Decimal(4),)), (frozenset({1}), frozenset({2}))):
+            pages = [t.indexed.where(lambda u, some=some: u.age not in some).page(5) for some in (one, one, other)]
+            assert pages[0].next == pages[1].next != pages[2].next
         for wrong in ("", "x", "bm8", pages[0].next[:-3]):
             with pytest.raises(ValueError, match="no cursor of this query"):
                 t.indexed.where(lambda u: u.age > 3).page(5, wrong)

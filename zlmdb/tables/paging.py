@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ..query.cursors import Position, fingerprint, recent
 from ..query.following import Followed, spelled
-from ..query.following.nodes import shown as show
+from ..query.following.captured import is_settled
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
 from .executor.cachedorder import Ordered
@@ -129,7 +129,7 @@ def _is_constant(selection: Selection[Any, Any]) -> bool:
 
 
 def _said(followed: Followed) -> Any:
-    captured = [show(value) for value in followed.parameters if isinstance(value, _PLAIN)]
+    captured = [_told(value) for value in followed.parameters if is_settled(value)]
     reading = followed.reading
     kept = reading.kept.get(_said) if reading.trusted else None
     if kept is None:
@@ -141,4 +141,6 @@ def _said(followed: Followed) -> Any:
     return spelling, captured, name
 
 
-_PLAIN = (bool, int, float, str, bytes)
+def _told(value: Any) -> str:
+    """*value*, which a function captured, as the same text in every process."""
+    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)

@@ -29,6 +29,8 @@ _SEARCHED_ELSE = (None, float, complex, Decimal)
 _NOT_OF_MEMBERS = (range, bytes, bytearray)
 """Containers in which `in` finds what is none of the elements, or which have too many of them."""
 
+_ORDERING = ("<", "<=", ">", ">=")
+
 _AWARE = (datetime, time)
 """Of these some cannot be ordered beside others: those with a time zone beside those without."""
 
@@ -102,6 +104,8 @@ def check(
     """Refuse a comparison of values of which none ever equals or precedes the other."""
     if has_own_equality(known.cls):
         trace.block(f"{left!r} {operator} {right!r}: {typename(known.cls)} has an __eq__ of its own")
+    if operator not in _ORDERING and not of_records(left, right):
+        return
     if isinstance(right, Constant):
         value = right.value
     elif isinstance(right, Parameter) and typing.get_origin(known.annotation) is not Literal:
@@ -120,6 +124,14 @@ def check(
         f"{shown}: {subject} is of type {typename(known.annotation)}, which {show(value)} "
         f"({typename(type(value))}) is not; compare it with a value of its type"
     )
+
+
+def of_records(*nodes: Node) -> bool:
+    """Whether one of *nodes* is more than what the function holds: the next use of it may hold what is of another type.
+
+    ``wanted == "all" or b.number == wanted`` is no mistake, neither where *wanted* is a text nor where it is a number.
+    """
+    return not all([isinstance(node, (Constant, Parameter)) for node in nodes])
 
 
 def _check_types(trace: Trace, left: Node, known: Known, operator: str, right: Node, right_known: Known) -> None:

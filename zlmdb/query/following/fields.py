@@ -10,6 +10,7 @@ from ...values.base import typename
 from ...values.pydantics import is_pydantic
 from .known import CONTAINERS, SOMETHING, UNKNOWN, Known
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
+from .nodes import Constant, Node
 from .operations import Attribute, Item, Method
 from .sight import is_constant, node_of, of_the_record
 
@@ -139,7 +140,8 @@ class Bound:
         result = result_of(known, name) if sure else UNKNOWN
         if name == "get" and len(args) > 1:
             result = with_default(known, arguments[1].known)
-        raises = not sure or name not in NEVER_RAISING
+        given = arguments[:1] if name == "get" else arguments
+        raises = not (sure and name in NEVER_RAISING and all([_is_taken(one) for one in given]))
         return trace.recorded(trace.nodes.make(Method, holder, name, arguments, tuple(kwargs), raises, result))
 
     def __getattr__(self, name: str) -> Any:
@@ -160,6 +162,11 @@ class Bound:
         return trace.block(f"{node!r}.{self._name}, which is a field or a method")
 
 
+def _is_taken(argument: Node) -> bool:
+    """Whether *argument* is of a type that the code or the model tells: where a method takes no None, it may be one."""
+    return argument.known.plain or (isinstance(argument, Constant) and argument.value is not None)
+
+
 def with_default(known: Known, default: Known) -> Known:
     """What ``d.get(key, default)`` gives."""
     value = known.item()
@@ -178,7 +185,9 @@ def item(recorder: Recorder, key: Any) -> Any:
 
 def _item_known(recorder: Recorder, known: Known, key: Any) -> tuple[Known, bool]:
     if isinstance(key, slice):
-        return (known, False) if known.cls in (str, bytes, list) else (SOMETHING, True)
+        step: Any = key.step
+        raises = not (step is None or (type(step) is int and step != 0))
+        return (known, raises) if known.cls in (str, bytes, list) else (SOMETHING, True)
     positions = known.positions()
     if positions is not None and type(key) is int:
         if not -len(positions) <= key < len(positions):

@@ -93,7 +93,7 @@ class Folding:
 
     def _of_none(self, condition: Node, yes: Node, no: Node) -> Optional[Node]:
         """Where *no* says of None the same as *yes*, nobody needs to ask what is None."""
-        if not isinstance(condition, IsNone):
+        if not isinstance(condition, IsNone) or (condition.risky and not is_evaluated(condition.inner, no)):
             return None
         return no if self.of_none(no, condition.inner) is yes else None
 
@@ -259,6 +259,11 @@ def _is_bool(node: Node) -> bool:
 def mentions(node: Node, inner: Node) -> bool:
     """Whether *inner* is a part of *node*."""
     return node is inner or any([mentions(part, inner) for part in node.parts()])
+
+
+def is_evaluated(inner: Node, node: Node) -> bool:
+    """Whether *inner* is evaluated whenever *node* is."""
+    return node is inner or any([is_evaluated(inner, part) for part in node.certain()])
 
 
 def is_known(known: Known) -> bool:

@@ -172,19 +172,38 @@ class Followed:
             found = self._called(arguments)
         except Exception as error:
             let_through(error)
+            if self._is_late():
+                return answer
             reading.trusted = False
             raise
-        if not same(answer, found):
-            reading.trusted = False
+        if same(answer, found):
+            return found
+        if self._is_late():
+            return answer
+        reading.trusted = False
         return found
+
+    def _is_late(self) -> bool:
+        """Whether what the function captured has changed since, so that its answer says nothing of the expression's.
+
+        A variable around it is kept in the copy of the function, but a global name or an attribute of an object is not.
+        """
+        reading = self.reading
+        values = read_again(self.function, reading.steps)
+        if values is not None and all([same(*pair) for pair in zip(values[1:], self.parameters[1:])]):
+            return False
+        reading.to_check += 1  # of other records, or by the next query
+        return True
 
     def _compared_error(self, reading: Reading, arguments: tuple[Any, ...], error: Exception) -> Any:
         try:
             found = self._called(arguments)
         except Exception as own:
             let_through(own)
-            reading.trusted = type(own) is type(error)
+            reading.trusted = type(own) is type(error) or self._is_late()
             raise
+        if self._is_late():
+            raise error
         reading.trusted = False
         return found
 
