@@ -12,6 +12,7 @@ import typing
 import uuid
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Literal, NewType, Optional, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
@@ -125,6 +126,7 @@ each_sorted_codec = pytest.mark.parametrize("codec", params(SORTED))
 few = settings(max_examples=4 if sys.implementation.name == "pypy" else 10, deadline=None)
 
 
+@cache  # for each property anew, to build the strategies takes as long as to try them
 def _texts(alphabet: str) -> st.SearchStrategy[str]:
     characters = st.characters(exclude_categories=["Cs"], exclude_characters="" if "\0" in alphabet else "\0")
     return st.text(alphabet, max_size=4) | st.text(characters, max_size=6)
@@ -148,6 +150,7 @@ ATOM_KEYS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+@cache
 def keys_of(codec: Any, *, last: bool = True) -> st.SearchStrategy[Any]:
     """Keys that *codec* takes, close neighbours among them; a named text that is not *last* has no NUL."""
     if isinstance(codec, TupleKey):
