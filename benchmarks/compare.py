@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, perf_counter_ns
 from typing import Any, NamedTuple, Optional
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, Optional
 from . import machine
 from .contenders import contenders
 from .remote import NOT_INSTALLED, Absent, Deadline, Remote, Skipped, predecessor
+from .worker import needs
 from .workloads import INSIDE, WORKLOADS, Step, Workload
 from .workloads.base import LARGE, PYPY, WARMED_UP
 from .workloads.inside import row
@@ -90,6 +92,13 @@ def said(error: Absent, limit: float) -> str:
     return f"not finished in {limit:.0f} seconds" if str(error) == "time limit" else str(error)
 
 
+def told_without_a_process(module: Any, label: str) -> None:
+    """Raises `Absent` if this interpreter, which would run the contender, lacks a package of it: most lack some."""
+    for name, requirement in needs(module, label).items():
+        if find_spec(name.partition(".")[0]) is None:
+            raise Absent(f"{NOT_INSTALLED} (No module named {name!r}): {requirement}")
+
+
 # -- one contender -----------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +155,10 @@ class Contender:
 
     def _start(self, deadline: Deadline, fresh: bool = False, processes: int = 1) -> list[Remote]:
         """Processes with the contender imported and the data made, all at the same time."""
-        python = predecessor() if getattr(contenders()[self.label], "PREDECESSOR", False) else None
+        module = contenders()[self.label]
+        python = predecessor() if getattr(module, "PREDECESSOR", False) else None
+        if python is None:
+            told_without_a_process(module, self.label)
         remotes = [Remote(python) for _ in range(processes)]
         try:
             for number, remote in enumerate(remotes):

@@ -388,12 +388,20 @@ def test_without_the_predecessor_the_commands_that_install_it_are_told(monkeypat
         contender._start(remote.Deadline(5))
 
 
-def test_an_uninstalled_contender_is_absent_in_a_real_worker(tmp_path: Path) -> None:
+def test_an_uninstalled_contender_is_absent(tmp_path: Path) -> None:
     missing = [name for name in ("plyvel", "rocksdict", "objectbox") if importlib.util.find_spec(name) is None]
     chosen = {"plyvel": "LevelDB + pickle", "rocksdict": "RocksDB + pickle", "objectbox": "ObjectBox"}
     rows = compare(WORKLOADS["zippondb"], 60, list(chosen.values()), Bounds(1))
     absent = {label for label, row in rows.items() if "not installed" in row.get("absent", "")}
     assert absent == {chosen[name] for name in missing}
+    for label in absent:  # which a worker tells as the runner does, of the interpreter that it runs on
+        process = remote.Remote()
+        try:
+            with pytest.raises(remote.Skipped) as told:
+                process.call(60, do="prepare", contender=label, workload="zippondb", size=60, path=str(tmp_path))
+            assert str(told.value) == rows[label]["absent"]
+        finally:
+            process.close()
 
 
 @pytest.mark.once

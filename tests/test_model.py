@@ -34,8 +34,8 @@ NAMES = st.sampled_from(["", "a", "ab", "b", "a\0b", "é"])
 AGES = st.one_of(st.none(), st.integers(0, 3))
 CAN_FORK = hasattr(os, "fork") and threading.active_count() == 1
 SLOTS_BEFORE, SLOTS_AFTER = 40, 60
-# Ten combinations share what a thorough profile allows for one test; with the one of CI each has twenty.
-PROGRAMS = max(settings.default.max_examples // 10, min(20, settings.default.max_examples * 2 // 3))
+# Ten combinations share what a thorough profile allows for one test; with the one of CI each has thirty.
+PROGRAMS = max(settings.default.max_examples // 10, min(30, settings.default.max_examples * 2 // 3))
 COSTLY = settings.default.stateful_step_count // 10  # how often one program forks, and how often its map grows
 
 
