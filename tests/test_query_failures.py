@@ -101,6 +101,50 @@ def test_the_cause_that_a_function_gives_its_exception_is_kept(db: Any) -> None:
     assert type(caught.value.__cause__) is KeyError
 
 
+@dataclass
+class Street:
+    name: str
+    note: str
+    town: int
+    length: int = 0
+    width: int = 0
+
+
+@dataclass
+class House:
+    number: int
+    street: int
+
+
+class Town(zlmdb.Schema):
+    towns: zlmdb.Table[int, Shop]
+    streets: zlmdb.Table[int, zlmdb.FlatBuffers[Street]]
+    houses: zlmdb.Table[int, zlmdb.FlatBuffers[House]]
+    packed_streets: zlmdb.Table[int, Street]
+    packed_houses: zlmdb.Table[int, House]
+
+
+@pytest.mark.parametrize("kind", ["", "packed_"])
+def test_a_broken_linked_record_that_leads_nowhere_is_named_and_not_the_one_that_refers(kind: str) -> None:
+    with zlmdb.open(None, Town) as db:
+        with db.write() as t:
+            streets, houses = getattr(t, f"{kind}streets"), getattr(t, f"{kind}houses")
+            t.towns[1] = Shop("town", 1, 1)
+            for key in range(20):
+                streets[key] = Street("street", "NOTE", 1 if key != 12 else 99)
+                houses[key] = House(key, key)
+            key = streets._storage.encode_key(12)
+            t.txn._raw.put(
+                key, bytes(t.txn._raw.get(key, None, streets._db)).replace(b"NOTE", b"N\xff\xffE"), db=streets._db
+            )
+        for mode in (db.read, db.write):
+            for asked in ASKED:
+                with mode() as t, pytest.raises(zlmdb.DecodeError, match="table '.*streets', key 12") as caught:
+                    streets, houses = getattr(t, f"{kind}streets"), getattr(t, f"{kind}houses")
+                    asked(houses, lambda h: t.towns[streets[h.street].town].number)
+                assert (caught.value.table, caught.value.key) == (f"{kind}streets", 12)
+
+
 class Status(enum.Enum):
     """Members that equal their values, and each other without case."""
 

@@ -38,8 +38,9 @@ def failed(
         selection._failed(error, key, data, scan)
     if key is None and scan is not None:
         key, data = scan.current()
-    if _raised(storage, prepared.called(functions), error, key, data) is not None:
-        raise error
+    own = _raised(storage, prepared.called(functions), error, key, data)
+    if own is not None:
+        raise error if type(own) is type(error) else own from own.__cause__
     try:
         selection._failed(error, key, data)
     except errors.Error as ours:
@@ -72,7 +73,10 @@ def raise_own(
 def _raised(
     storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
 ) -> Optional[Exception]:
-    """The exception of the type of *error* that one of *functions* raises for a record that can be read."""
+    """The exception of the type of *error* that one of *functions* raises for a record that can be read.
+
+    Or that of a broken record in another table, of which the loop read only what the functions name.
+    """
     try:
         decoded = storage.decode_key(key)
         value = storage.decode_value(data, decoded)
@@ -84,7 +88,7 @@ def _raised(
             followed.function(*((decoded, value) if followed.keyed else (value,)))
         except Exception as own:
             let_through(own)
-            if type(own) is type(error):
+            if type(own) is type(error) or (isinstance(own, errors.DecodeError) and own.table is not None):
                 return own
     return None
 
