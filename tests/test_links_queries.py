@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex, desc
+from zlmdb.tables import grouped
 from zlmdb.tables.executor import linkscans
 
 
@@ -288,6 +289,28 @@ def test_links_serve_order_groups_and_tables_captured_alone(db: Any) -> None:
         groups = t.books.select().group_by(lambda b: t.authors[b.author].initial, lambda g: g.count())
         assert sorted(groups.values()) == [40] * 5
         assert t.books.where(lambda b: authors[b.author].name == "a1").explain().indexes == ("by_author",)
+
+
+def test_numbers_of_linked_records_are_computed_without_the_rows_of_groups(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for mode in (db.read, db.write):
+        with mode() as t:
+            authors = t.authors
+            asked: list[Callable[[Any], Any]] = [
+                lambda g: (g.fields(lambda b: t.authors[b.author].born).sum(), g.count()),
+                lambda g: g.where(lambda b: authors[b.author].name < "b").fields(lambda b: b.born).max(),
+                lambda g: g.where(lambda b: t.authors[t.authors[b.author].born].born > 2).count(),
+            ]
+            for into in asked:
+                found = t.books.group_by(lambda b: b.title[-1], into)
+                with monkeypatch.context() as patched:
+                    patched.setattr(grouped, "aggregated", lambda *args: None)
+                    assert list(t.books.group_by(lambda b: b.title[-1], into).items()) == list(found.items())
+                if sys.implementation.name == "cpython":  # PyPy's code is not read
+                    with monkeypatch.context() as patched:
+                        patched.setattr(grouped, "Group", None)
+                        assert t.books.group_by(lambda b: b.title[-1], into) == found
 
 
 def test_mistakes_behind_a_link_are_told_when_the_query_is_made(db: Any) -> None:

@@ -57,9 +57,13 @@ class _Aggregate(NamedTuple):
         for followed in functions:
             found.append(followed.reading)
             for value in followed.parameters[1:]:
-                if type(value) not in _PLAIN:
+                kind = type(value)
+                if kind in _PLAIN:
+                    found.append((kind, value))
+                elif hasattr(kind, "_query_table") or hasattr(kind, "_query_types"):  # links: it is told by what it is
+                    found.append((kind, id(value)))
+                else:
                     raise NeedsRowsError
-                found.append((type(value), value))
         return tuple(found)
 
 
