@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex, desc
+from zlmdb.query import remembered
 from zlmdb.tables import grouped
 from zlmdb.tables.executor import linkscans
 
@@ -296,10 +297,9 @@ def test_numbers_of_linked_records_are_computed_without_the_rows_of_groups(
 ) -> None:
     for mode in (db.read, db.write):
         with mode() as t:
-            authors = t.authors
             asked: list[Callable[[Any], Any]] = [
                 lambda g: (g.fields(lambda b: t.authors[b.author].born).sum(), g.count()),
-                lambda g: g.where(lambda b: authors[b.author].name < "b").fields(lambda b: b.born).max(),
+                lambda g: g.where(lambda b: t.authors[b.author].name < "b").fields(lambda b: b.born).max(),
                 lambda g: g.where(lambda b: t.authors[t.authors[b.author].born].born > 2).count(),
             ]
             for into in asked:
@@ -311,6 +311,40 @@ def test_numbers_of_linked_records_are_computed_without_the_rows_of_groups(
                     with monkeypatch.context() as patched:
                         patched.setattr(grouped, "Group", None)
                         assert t.books.group_by(lambda b: b.title[-1], into) == found
+
+
+def test_a_write_transaction_reads_each_linked_record_once_where_all_rows_are_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[Any] = []
+    narrow = remembered._narrow
+
+    def counting(table: Any, paths: Any) -> Callable[[Any], Any]:
+        load = narrow(table, paths) or table._load
+        return lambda data: read.append(data) or load(data)
+
+    monkeypatch.setattr(remembered, "_narrow", counting)
+    asked: list[Callable[[Any], Any]] = [
+        lambda t: t.books.fields(lambda b: t.authors[b.author].name).all(),
+        lambda t: t.books.fields(lambda b: t.authors[b.author].born).sum(),
+        lambda t: t.books.order_by(lambda b: (t.authors[b.author].name, b.title)).keys().all(),
+        lambda t: t.books.group_by(lambda b: t.authors[b.author].name, lambda g: g.count()),
+        lambda t: t.books.where(lambda b: t.authors[b.author].born == b.born).count(),
+    ]
+    with zlmdb.open(None, Library) as db:
+        with db.write() as t:
+            fill(t)
+        for ask in asked:
+            with db.write() as t:
+                found = ask(t)
+                read.clear()
+                assert ask(t) == found
+                assert len(read) == 50
+                t.authors[7] = Author("zz" if t.authors[7].name < "z" else "aa", t.authors[7].born + 1)
+                changed = ask(t)
+                assert changed != found
+            with db.read() as t:
+                assert ask(t) == changed
 
 
 def test_mistakes_behind_a_link_are_told_when_the_query_is_made(db: Any) -> None:

@@ -124,6 +124,10 @@ class Town(zlmdb.Schema):
     packed_houses: zlmdb.Table[int, House]
 
 
+def town_of(t: Any, streets: Any) -> Callable[[Any], Any]:
+    return lambda h: t.towns[streets[h.street].town].number
+
+
 @pytest.mark.parametrize("kind", ["", "packed_"])
 def test_a_broken_linked_record_that_leads_nowhere_is_named_and_not_the_one_that_refers(kind: str) -> None:
     with zlmdb.open(None, Town) as db:
@@ -140,8 +144,7 @@ def test_a_broken_linked_record_that_leads_nowhere_is_named_and_not_the_one_that
         for mode in (db.read, db.write):
             for asked in ASKED:
                 with mode() as t, pytest.raises(zlmdb.DecodeError, match="table '.*streets', key 12") as caught:
-                    streets, houses = getattr(t, f"{kind}streets"), getattr(t, f"{kind}houses")
-                    asked(houses, lambda h: t.towns[streets[h.street].town].number)
+                    asked(getattr(t, f"{kind}houses"), town_of(t, getattr(t, f"{kind}streets")))
                 assert (caught.value.table, caught.value.key) == (f"{kind}streets", 12)
 
 

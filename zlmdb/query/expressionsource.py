@@ -108,16 +108,17 @@ class Asked:
 
 def arguments(
     followed: Followed, numbers: Sequence[int], tables: Sequence[Looked], nested: Sequence[Nested],
-    keys: Optional[Keys] = None,
+    keys: Optional[Keys] = None, *, still: bool = False,
 ) -> list[Any]:  # fmt: skip
     """What a loop is given for a part of *followed*: the function, captured values, and what looks up in *tables*.
 
-    And what reads what is *nested*, of records whose keys are of the form *keys*.
+    And what reads what is *nested*, of records whose keys are of the form *keys*. *still*: nothing is written
+    meanwhile.
     """
     parameters = followed.parameters
     found = [followed.function, *[parameters[number] for number in numbers]]
     if tables:
-        found += [one.remembering(parameters) for one in tables]
+        found += [one.remembering(parameters, still=still) for one in tables]
     if nested:
         keyed = followed.keyed
         found += [reading(one, parameters, of_key=is_of_key(one, keyed=keyed), keys=keys) for one in nested]

@@ -168,7 +168,7 @@ class Writer(RecordLines):
                 elif many is not None:
                     found = f"look_up({table}, looked{number}_{place}, {many})"
                 else:
-                    found = f"looked{number}_{place}.remembering(function.parameters)"
+                    found = f"looked{number}_{place}.remembering(function.parameters, still=True)"
                 self.add(f"asked{number}_link{place} = {found}")
             for place, nested in enumerate(one.nested):
                 again = Again(nested, self.programs.keys, of_key=is_of_key(nested, keyed=one.keyed))

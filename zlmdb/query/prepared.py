@@ -170,11 +170,14 @@ class Prepared:
         """The values of the condition, as they are and as they are stored."""
         return self._given
 
-    def arguments(self, functions: Sequence[Followed]) -> list[Any]:
-        """The last arguments of the loop: what *functions* are, and what they have captured."""
+    def arguments(self, functions: Sequence[Followed], still: bool = False) -> list[Any]:
+        """The last arguments of the loop: what *functions* are, and what they have captured.
+
+        *still*: nothing is written while it runs.
+        """
         found = self._given[:]
         for number, captured, links, nested, _ in self._sources:
-            found += arguments(functions[number], captured, links, nested, self._programs.keys)
+            found += arguments(functions[number], captured, links, nested, self._programs.keys, still=still)
         return found
 
     def called(self, functions: Sequence[Followed]) -> list[Followed]:

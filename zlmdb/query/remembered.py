@@ -1,7 +1,8 @@
 """Links of one run of a query: each record of another table is looked up once, however many records refer to it.
 
-This holds in a read transaction, in which nothing changes. In a write transaction the other record is looked up each
-time, as it may have changed since.
+This holds in a read transaction, in which nothing changes, and in a write transaction for a query that is *still*: all
+its rows are taken before the program continues. Otherwise the other record is looked up each time there, as it may have
+changed since.
 """
 
 from __future__ import annotations
@@ -45,16 +46,18 @@ class Looked(NamedTuple):
     keyed: Any = None
     paths: tuple[Path, ...] = ()
 
-    def remembering(self, parameters: Sequence[Any]) -> Any:
+    def remembering(self, parameters: Sequence[Any], *, still: bool = False) -> Any:
         """The function that looks up a key in it, of values that are captured; if it is *keyed*, a `Remembered`."""
         if self.keyed is not None:
-            return self.remembered(None, self.holder, parameters)
-        return remembering(self.holder, self.private, parameters, self.paths)
+            return self.remembered(None, self.holder, parameters, still=still)
+        return remembering(self.holder, self.private, parameters, self.paths, still=still)
 
-    def remembered(self, table: Any, holder: Any = None, parameters: Sequence[Any] = ()) -> Remembered:
+    def remembered(
+        self, table: Any, holder: Any = None, parameters: Sequence[Any] = (), *, still: bool = True
+    ) -> Remembered:  # fmt: skip
         """As `remembering`, of records of *table* if that is known, where these are *keyed*."""
         made = (Remembered if self.keyed is UUID else RememberedKeys)(table, holder, parameters)
-        made.paths = self.paths
+        made.paths, made.still = self.paths, still
         return made
 
 
@@ -96,7 +99,7 @@ def _uses(node: Node) -> Iterator[tuple[Link, str]]:
 
 
 def remembering(
-    holder: Node, private: bool, parameters: Sequence[Any], paths: Sequence[Path] = ()
+    holder: Node, private: bool, parameters: Sequence[Any], paths: Sequence[Path] = (), *, still: bool = False
 ) -> Callable[[Any], Any]:  # fmt: skip
     """The function that looks up a key in the table *holder*, an expression of captured values; see `Looked`."""
     tables: list[Any] = []
@@ -106,7 +109,7 @@ def remembering(
             tables.append(holder.evaluate(Given((), parameters)))
         return tables[0]
 
-    return _objects(table_of, paths) if private else _bytes(table_of)
+    return _objects(table_of, paths, still=still) if private else _bytes(table_of, still=still)
 
 
 def _of_text(text: str) -> bytes:
@@ -133,7 +136,7 @@ class Remembered(dict[Any, Any]):
     transaction it is read where the engine has it, and only the fields at `paths` are decoded, if that takes less time.
     """
 
-    __slots__ = ("_get", "_handle", "_holder", "_load", "_lookup", "_parameters", "_table", "paths")
+    __slots__ = ("_get", "_handle", "_holder", "_load", "_lookup", "_parameters", "_table", "paths", "still")
 
     _get: Any
 
@@ -141,6 +144,7 @@ class Remembered(dict[Any, Any]):
         self._table, self._holder, self._parameters = table, holder, parameters
         self._get = None
         self.paths: tuple[Path, ...] = ()
+        self.still = True
 
     def __missing__(self, key: Any) -> Any:
         get = self._get
@@ -163,7 +167,7 @@ class Remembered(dict[Any, Any]):
     def _first(self, key: Any) -> Any:
         """As it looks up what is missing, before anything was."""
         table = self._found()
-        if not _can_be_read(table) or not self._looks_up(table):
+        if not _can_be_read(table, still=self.still) or not self._looks_up(table):
             return self._look(key)
         self._get, self._handle = table._get, table._db
         self._load = _narrow(table, self.paths) or table._load
@@ -222,9 +226,9 @@ class RememberedKeys(Remembered):
         return self.look(key)
 
 
-def _can_be_read(table: Any) -> bool:
-    """Whether the engine's own functions find what ``table[key]`` does, as long as the transaction lasts."""
-    return not table._txn._write and bool(table._steady) and table._storage.expiring is None
+def _can_be_read(table: Any, *, still: bool) -> bool:
+    """Whether the engine's own functions find what ``table[key]`` does, as long as the query runs."""
+    return (still or not table._txn._write) and bool(table._steady) and table._storage.expiring is None
 
 
 def _narrow(table: Any, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
@@ -238,21 +242,23 @@ _FEW = 4
 
 
 def look_up(table: Any, looked: Looked, most: int) -> Callable[[Any], Any]:
-    """The function that looks up at most *most* keys in *table*, in a read transaction."""
+    """The function that looks up at most *most* keys in *table*, while nothing is written."""
     if most < _FEW:  # there is little to remember
         found: Callable[[Any], Any] = table.__getitem__
         return found
-    return _objects(lambda: table, looked.paths) if looked.private else _bytes(lambda: table)
+    if looked.private:
+        return _objects(lambda: table, looked.paths, still=True)
+    return _bytes(lambda: table, still=True)
 
 
-def _objects(table_of: Callable[[], Any], paths: Sequence[Path]) -> Callable[[Any], Any]:
+def _objects(table_of: Callable[[], Any], paths: Sequence[Path], *, still: bool) -> Callable[[Any], Any]:
     """As ``table[key]``, with one object for each record, of which only *paths* are asked."""
     known: dict[Any, Any] = {}
     loads: list[Optional[Callable[[Any], Any]]] = []
 
     def read(table: Any, key: Any) -> Any:
         if not loads:
-            loads.append(_narrow(table, paths) if _can_be_read(table) else None)
+            loads.append(_narrow(table, paths) if _can_be_read(table, still=still) else None)
         load = loads[0]
         if load is not None:
             try:
@@ -275,7 +281,7 @@ def _objects(table_of: Callable[[], Any], paths: Sequence[Path]) -> Callable[[An
         if found is known:
             table = table_of()
             found = read(table, key)
-            if table._txn._write:
+            if table._txn._write and not still:
                 return found
             if len(known) >= MOST:
                 known.clear()
@@ -285,7 +291,7 @@ def _objects(table_of: Callable[[], Any], paths: Sequence[Path]) -> Callable[[An
     return look_up
 
 
-def _bytes(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
+def _bytes(table_of: Callable[[], Any], *, still: bool) -> Callable[[Any], Any]:
     """As ``table[key]``: the bytes of a record are remembered, and each call returns a new object."""
     known: dict[Any, Any] = {}
     loads: list[Callable[[Any], Any]] = []
@@ -301,7 +307,7 @@ def _bytes(table_of: Callable[[], Any]) -> Callable[[Any], Any]:
         data = known.get(hashed)
         if data is None:
             table = table_of()
-            if table._txn._write:
+            if table._txn._write and not (still and table._steady):
                 return table[key]
             try:
                 data = table._get(table._lookup(key), None, table._db)

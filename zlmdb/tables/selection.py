@@ -255,10 +255,9 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _every(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list, by what is not known from before."""
         query = self._query
-        linked, write = self._follows_links(), self._table._txn._write
-        known = query is ALL and id(give) in FAST
+        linked, write = self._follows_links(give), self._table._txn._write
         limited = query.order is not None or query.skip or self._limit is not None
-        if known or limited or write or not self._plain:
+        if (query is ALL and id(give) in FAST) or limited or write or not self._plain:
             return list(self._all_rows(give) if linked else self._run(give))
         rows: list[Any] = []
         for block in (self._running_all() if linked else self._running()).lists(give):
@@ -273,11 +272,12 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _all_at_once(self, give: Give) -> list[Any]:
         """What *give* says of each record: all of it is read before the program continues."""
-        return list(self._all_rows(give) if self._follows_links() else self._run(give))
+        return list(self._all_rows(give) if self._follows_links(give) else self._run(give))
 
-    def _follows_links(self) -> bool:
-        """Whether a condition asks something of linked records."""
-        return self._plain and any([one.reading.links for one in self._query.where])
+    def _follows_links(self, give: Give = HITS) -> bool:
+        """Whether a condition asks something of linked records; in a write transaction, also the order or *give*."""
+        functions: Any = (*self._query.where, *((self._query.order, give) if self._table._txn._write else ()))
+        return self._plain and any([hasattr(one, "reading") and one.reading.links for one in functions])
 
     def _all_rows(self, *gives: Give, ordered: bool = True, one: bool = True) -> Iterator[Any]:
         """What *gives* say of each record, for a caller who takes them all before the program continues."""
@@ -291,7 +291,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _summed(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record, as `_all_rows`, for one number."""
-        return self._all_rows(give) if self._follows_links() and self._ready(give) is None else self._run(give)
+        return self._all_rows(give) if self._follows_links(give) and self._ready(give) is None else self._run(give)
 
     def _running(self, *, ordered: bool = True) -> Running:
         programs = self._table._storage.generated.programs

@@ -384,7 +384,8 @@ class Running:
         keyed = (prepared.keyed and not form.late) or txn._write or isinstance(scan_of, partial)
         on_failure = partial(failed, self.selection, functions, prepared)
         loop = prepared.loop(keyed, txn.buffers, form)
-        return loop(scan_of, storage.load, storage.load_key, on_failure, *prepared.arguments(functions), *more)
+        still = self.at_once and all([one.reading.trusted and not one.reading.calls for one in functions])
+        return loop(scan_of, storage.load, storage.load_key, on_failure, *prepared.arguments(functions, still), *more)
 
     # -- the plan -----------------------------------------------------------------------------------------------------
 

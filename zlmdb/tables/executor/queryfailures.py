@@ -47,8 +47,8 @@ def failed(
         let_through(ours)
         if ours.table is not None:
             raise
-    except _broken() as own:  # the record decodes, as a view at least
-        let_through(own)
+    except _broken() as unread:  # the record decodes, as a view at least
+        let_through(unread)
     text = str(error) or type(error).__name__
     decoded = storage.decode_key(key)
     raise storage.named(errors.DecodeError(text, size=len(data)), decoded) from error
