@@ -7,6 +7,7 @@ changed since.
 
 from __future__ import annotations
 
+from binascii import a2b_hex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from operator import attrgetter
@@ -114,7 +115,7 @@ def remembering(
 
 def _of_text(text: str) -> bytes:
     """The bytes of the UUID that *text* spells in the usual way. Raises ValueError for all else."""
-    found = bytes.fromhex(text.replace("-", ""))
+    found = a2b_hex(text.replace("-", ""))
     if len(found) != 16 or len(text) != 36 or text[8:24:5] != "----":  # else there are four of them, and digits
         raise ValueError("written in another way")
     return found
@@ -171,7 +172,7 @@ class Remembered(dict[Any, Any]):
             return self._look(key)
         self._get, self._handle = table._get, table._db
         self._load = _narrow(table, self.paths) or table._load
-        return self[key]
+        return self.__missing__(key)
 
     def _looks_up(self, table: Any) -> bool:
         """Find out what makes an engine's key of *table*; False if nothing does."""

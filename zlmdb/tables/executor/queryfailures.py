@@ -39,8 +39,10 @@ def failed(
     if key is None and scan is not None:
         key, data = scan.current()
     own = _raised(storage, prepared.called(functions), error, key, data)
+    if type(own) is type(error):
+        raise error
     if own is not None:
-        raise error if type(own) is type(error) else own from own.__cause__
+        raise own from own.__cause__
     try:
         selection._failed(error, key, data)
     except errors.Error as ours:
