@@ -879,6 +879,52 @@ class New:
     inner: Optional[New] = None
 
 
+@dataclass
+class Guest:
+    name: str
+    host: Optional[int] = None
+    until: Optional[float] = None
+
+
+@dataclass
+class Visitor:
+    title: Annotated[str, zlmdb.Was("name")]
+    friend: Annotated[Optional[int], zlmdb.Was("host")] = None
+    gone: Annotated[Optional[float], zlmdb.Was("until")] = None
+
+
+class Guests(zlmdb.Table[int, Guest], name="guests", expires="until"):
+    by_host = zlmdb.ForeignKey["Guests"]("host", on_delete="set_none")
+    by_until = zlmdb.Index("until", "name")
+    by_text = zlmdb.Index("name.casefold()")
+
+
+class Visitors(zlmdb.Table[int, Visitor], name="guests", expires="gone"):
+    by_host = zlmdb.ForeignKey["Visitors"]("friend", on_delete="set_none")
+    by_until = zlmdb.Index("gone", "title")
+    by_text = zlmdb.Index("title.casefold()")
+
+
+class Before(zlmdb.Schema):
+    guests: Guests
+
+
+class After(zlmdb.Schema):
+    guests: Visitors
+
+
+def test_indexes_links_and_expiry_take_a_renamed_field_that_may_be_none_as_they_took_it_before(path: Path) -> None:
+    with zlmdb.open(path, Before, durability="none") as db, db.write() as t:
+        t.guests.update({1: Guest("Ann"), 2: Guest("Bob", 1, 5e12), 3: Guest("Cid", 1, 5.0)})
+    with zlmdb.open(path, After) as new:
+        with new.write() as u:
+            assert u.guests.by_text["bob"].values().all() == [Visitor("Bob", 1, 5e12)]
+            assert (u.guests.by_host[1].keys().all(), u.guests.by_until[5e12, "Bob"].count()) == ([2], 1)
+            del u.guests[1]
+            assert dict(u.guests) == {2: Visitor("Bob", None, 5e12)}
+        assert new.check().ok
+
+
 def test_fields_inside_of_models_are_renamed_wherever_they_are(path: Path) -> None:
     def holder(cls: Any) -> Any:
         return model(

@@ -97,6 +97,50 @@ def test_programs_with_the_old_name_are_refused(path: Path) -> None:
         assert db.check().ok
 
 
+class Unique(Users, was="users"):
+    only = zlmdb.UniqueIndex[int]("age")
+
+
+class Expiring(Users, name="users", expires="age"): ...
+
+
+class Short(Users, was="users", expires="age"):
+    only = zlmdb.UniqueIndex[int](lambda u: 1, version=1)
+
+
+def test_whoever_is_refused_for_a_record_has_renamed_nothing(path: Path) -> None:
+    class Later(zlmdb.Schema):
+        labels: Labels
+        people: Unique
+
+    with zlmdb.open(path, Old) as db, db.write() as t:
+        t.users[3] = User("Cid", 31)
+    with pytest.raises(zlmdb.DuplicateKey, match="'people.only'"):
+        zlmdb.open(path, Later)
+    with zlmdb.open(path, Old) as db, db.write() as t:  # the program of before goes on
+        assert len(t.users) == 3
+        assert list(t.tags["a"]) == [1, 2]
+        del t.users[3]
+    with zlmdb.open(path, Later) as new, new.read() as u:
+        assert (u.people.only[45], list(u.labels["a"])) == (BOB, [1, 2])
+        assert new.check().ok
+
+
+def test_what_has_expired_is_in_the_way_of_no_index_of_a_renamed_table(path: Path) -> None:
+    class Before(zlmdb.Schema):
+        users: Expiring
+
+    class After(zlmdb.Schema):
+        people: Short
+
+    with zlmdb.open(path, Before) as db:
+        db.clock = lambda: 0.0
+        with db.write() as t:
+            t.users[2] = User("Bob", 1 << 40)
+    with zlmdb.open(path, After) as new, new.read() as u:
+        assert [user.name for user in u.people.values()] == ["Bob"]
+
+
 def test_a_table_of_the_old_name_may_be_begun_by_a_program_that_knows_the_new_one(path: Path) -> None:
     class Both(zlmdb.Schema):
         people: People

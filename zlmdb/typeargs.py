@@ -7,7 +7,7 @@ import sys
 import types
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any, ForwardRef, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ForwardRef, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
 
 def type_arguments(declared: Any, base: type, localns: Optional[Mapping[str, Any]] = None) -> tuple[Any, ...]:
@@ -155,10 +155,21 @@ def words_of(annotations: Iterable[Any]) -> set[str]:
 
 def present_type(hint: Any) -> Any:
     """The type *hint* without None: of what is there."""
+    if get_origin(hint) is Annotated:  # such as a renamed field, ``Annotated[Optional[int], Was("old")]``
+        return annotated_as(hint, present_type(hint.__origin__))
     if get_origin(hint) in UNIONS:
         others = tuple(part for part in get_args(hint) if part is not type(None))
         return others[0] if len(others) == 1 else Union[others]
     return hint
+
+
+def annotated_as(hint: Any, kind: Any) -> Any:
+    """The type *kind* with what the Annotated *hint* says of its own."""
+    if kind is hint.__origin__:
+        return hint
+    annotated: Any = Annotated
+    parts = (kind, *hint.__metadata__)
+    return annotated[parts]
 
 
 UNIONS = (Union, getattr(types, "UnionType", Union))

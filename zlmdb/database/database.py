@@ -158,6 +158,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         swept = 0
         with suppress(errors.Error):  # the first one says what is wrong
             self._attach_tables(create=False, migrating=migrating)
+            if any(storage.expiring is not None for _, storage in self._storages.values()):
+                self._attach_tables(create=False, migrating=migrating, rename=True)  # no other name can be written to
             swept = sweep(self, self._storages, None)
             self._readers, self._writers = Pool(), Pool()
         if not swept:

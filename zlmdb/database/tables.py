@@ -34,8 +34,11 @@ class Attaching(DatabaseState):
 
     # -- of the schema ------------------------------------------------------------------------------------------------
 
-    def _attach_tables(self, *, create: bool, migrating: bool) -> None:
-        """Compare schema and file, and create what is missing. *migrating*: tables that differ wait for migrations."""
+    def _attach_tables(self, *, create: bool, migrating: bool, rename: bool = False) -> None:
+        """Compare schema and file, and create what is missing. *migrating*: tables that differ wait for migrations.
+
+        *rename*: tables get their new names, also if nothing is created.
+        """
         declared = declarations(self._schema)
         if self._made:
             declared = {**declared, **{name: (one.cls, one.declared) for name, one in self._made.items()}}
@@ -48,6 +51,7 @@ class Attaching(DatabaseState):
             drop_indexes=self._opening.drop_indexes,
             migrating=migrating,
             build=self._opening.build_indexes,
+            rename=rename,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
         if not declared.keys() <= vars(type(self)).keys():  # else that has been done

@@ -19,6 +19,7 @@ from .storages import storage_of, waiting_storage
 def attach(
     store: Store, declarations: Sequence[Declaration], *, create: bool = True, timeout: Optional[float] = None,
     drop_indexes: bool = False, migrating: bool = False, build: bool = True, maps: bool = False,
+    rename: bool = False,
 ) -> list[Storage[Any, Any]]:  # fmt: skip
     """The storages of *declarations*, after creating the tables and building the indexes that the file lacks.
 
@@ -26,6 +27,7 @@ def attach(
     *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
     other types; if *migrating*, only the use of such a table raises. Indexes of large tables are built in batches, each
     a transaction of its own, unless *build* is false. *maps*: the tables are used in transactions of any database.
+    *rename*: tables get their new names even without *create*.
     """
     if store.layout == "raw":
         from .rawtables import attach_raw  # late: few programs have such files
@@ -53,15 +55,21 @@ def attach(
         else:
             raise errors.SchemaMismatch(reason, table=declared.name)
     create = create and not store.readonly
+    created = False
     if former and create:
-        from .renamedtables import rename  # late, as above
+        from .creation import rename_and_create  # late, as above
 
-        contents = change_contents(store, partial(rename, catalogue, former), timeout)
+        work = partial(rename_and_create, store, catalogue, former, fitting, drop_indexes=drop_indexes)
+        contents, created = change_contents(store, work, timeout), True
+    elif former and rename and not store.readonly:
+        from .renamedtables import rename as rename_tables  # late, as above
+
+        contents = change_contents(store, partial(rename_tables, catalogue, former), timeout)
     elif former:  # nothing is changed: what is there is read under the new name
         renamed = {new: contents.slots[old] for old, new in former.items()}
         contents = contents._replace(slots={**contents.slots, **renamed})
     slots = contents.slots
-    created = lacking = shapes = False
+    lacking = shapes = False
     if create:
         for declared in fitting:
             lacking = lacking or lacks(slots.get(declared.name), declared, drop_indexes)

@@ -36,14 +36,14 @@ from .verdict import verdict
 
 def create_lacking(
     store: Store, catalogue: Catalogue, declarations: Sequence[Declaration], txn: Transaction, open_space: OpenSpace,
-    *, drop_indexes: bool, again: bool = False,
+    *, drop_indexes: bool, again: bool = False, renamed: Optional[Contents] = None,
 ) -> Contents:  # fmt: skip
-    """Create what the file lacks; with *again* also what it once had.
+    """Create what the file lacks; with *again* also what it once had. *renamed*: what `rename` has left in *txn*.
 
     Reads the catalogue again, if another process may have created the same meanwhile.
     """
     now = txn.id()
-    before = contents_in(store, catalogue, txn, now - 1)
+    before = contents_in(store, catalogue, txn, now - 1) if renamed is None else renamed
     making = FileChange(store, catalogue, dict(before.slots), txn, open_space, drop_indexes, again, [])
     with catalogue.batch(txn, before.last) as batch:
         made = list(map(partial(_make, making), declarations))  # no closure has it, see `Engine.abort`
@@ -52,7 +52,7 @@ def create_lacking(
             record_links(catalogue, txn, making.slots)
     if not any(made):  # another process was first: nothing is stored, and *now* will be a snapshot of others
         return before
-    if again or making.links:  # other tables may have changed, too
+    if again or making.links or before.snapshot == now:  # other tables may have changed, too
         return Contents(now, catalogue.read(txn), spaces_of(catalogue, making.slots))
     changed = {slot.name: slot for slot in made if slot is not None}
     for name, slot in changed.items():
@@ -61,6 +61,20 @@ def create_lacking(
     if all(name in before.slots and before.slots[name].records == slot.records for name, slot in changed.items()):
         now -= 1
     return Contents(now, making.slots, [*before.unopened, *spaces_of(catalogue, changed)], batch.last)
+
+
+def rename_and_create(
+    store: Store, catalogue: Catalogue, former: Mapping[str, str], declarations: Sequence[Declaration],
+    txn: Transaction, open_space: OpenSpace, *, drop_indexes: bool,
+) -> Contents:  # fmt: skip
+    """Give tables the new names of *former*, and create what the file lacks then: if that is refused, nothing changes.
+
+    Else a program of before could not open the file any more, although this one cannot either.
+    """
+    from .renamedtables import rename  # late: most programs have the tables of their files
+
+    renamed = rename(catalogue, former, txn, open_space)
+    return create_lacking(store, catalogue, declarations, txn, open_space, drop_indexes=drop_indexes, renamed=renamed)
 
 
 def record_shapes(

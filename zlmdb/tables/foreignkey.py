@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     ForwardRef,
     Generic,
@@ -18,7 +19,7 @@ from typing import (
 
 from ..keys import KeyCodec, TupleKey, key_codec
 from ..namedtuples import NamedTuple
-from ..typeargs import UNIONS, nested_types, type_hints
+from ..typeargs import UNIONS, annotated_as, nested_types, type_hints
 from .index import DeclaredIndex
 from .indexview import IndexView
 from .modelfields import has_elements, shown_type
@@ -175,6 +176,9 @@ def _hints(model: Any, localns: Any) -> dict[str, Any]:
 
 def _bare(hint: Any) -> tuple[Any, bool]:
     """The type of a field without its None, and whether it may be None."""
+    if get_origin(hint) is Annotated:
+        bare, optional = _bare(hint.__origin__)
+        return annotated_as(hint, bare), optional
     if hint is Any or get_origin(hint) not in UNIONS:
         return hint, hint is Any
     others = [part for part in get_args(hint) if part is not type(None)]

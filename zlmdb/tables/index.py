@@ -190,7 +190,7 @@ class DeclaredIndex(Declares, Generic[I]):
     def _part_type(self, model: Any, field: str) -> Any:
         """The type of what the index takes from *field*."""
         annotation = self._field_type(model, field)
-        if self._texts and self._texts[self._fields.index(field)] and annotation is not str:
+        if self._texts and self._texts[self._fields.index(field)] and not _is_text(annotation):
             raise TypeError(f"index {self._name!r}: the field {field!r} is {shown_type(annotation)}, and no text")
         if not self._each:
             if has_elements(annotation):
@@ -453,3 +453,9 @@ class UniqueIndex(DeclaredIndex[I]):
     def __get__(self, instance: Table[K, V], owner: type) -> UniqueIndexView[I, K, V]: ...
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else instance._view(self._name, UniqueIndexView)
+
+
+def _is_text(annotation: Any) -> bool:
+    """Whether fields of this type have texts, that are keys as they are: a renamed one is Annotated."""
+    annotated = getattr(annotation, "__origin__", None) is str
+    return annotation is str or (annotated and key_codec(annotation).name == key_codec(str).name)
