@@ -158,8 +158,9 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         swept = 0
         with suppress(errors.Error):  # the first one says what is wrong
             self._attach_tables(create=False, migrating=migrating)
-            if any(storage.expiring is not None for _, storage in self._storages.values()):
-                self._attach_tables(create=False, migrating=migrating, rename=True)  # no other name can be written to
+            expiring = [storage for _, storage in self._storages.values() if storage.expiring is not None]
+            if any(storage.find_indexes is None for storage in expiring):  # under its former name it is only read
+                self._attach_tables(create=False, migrating=migrating, rename=True)
             swept = sweep(self, self._storages, None)
             self._readers, self._writers = Pool(), Pool()
         if not swept:
