@@ -162,13 +162,13 @@ def dots(panels: dict[str, dict[str, list[Mark]]], foot: str, names: tuple[str, 
 
 def logarithmic(axis: Any, limits: tuple[float, float], write: Callable[[float], str]) -> None:
     """A few plain labels on a logarithmic axis: where it spans less than two decades, between the powers too."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = limits
     wide = high / low > 100
     axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=6 if wide else None))
     axis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())  # they would have no length, and take a fifth of the time to draw
 
 
 Points = dict[str, list[tuple[str, float]]]
