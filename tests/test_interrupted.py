@@ -9,7 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from concurrent import futures
+from concurrent.futures import _base as base
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Callable
 
@@ -22,9 +25,10 @@ from zlmdb.engines.lmdb import mapsize
 from zlmdb.keys import uuids
 from zlmdb.operations.backup import _refuse_transactions
 from zlmdb.store.blocks import COUNTS_REFERENCES
+from zlmdb.store.futures import Submitted
 from zlmdb.store.gate import Gate
 
-from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instructions
+from .interrupts import INTERRUPTS, Interrupt, handled_at, interrupting, traces_instructions
 
 posix_only = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="there is no fork on this system, so that no child can inherit a lock"
@@ -303,6 +307,54 @@ def test_an_interrupt_while_somebody_listens_or_rings_keeps_nobody_from_ringing(
         count = counted[0]
         bell.ring()
     assert at > 30
+
+
+@pytest.mark.once
+@traces_instructions
+def test_an_interrupt_while_a_thread_waits_for_a_future_keeps_nobody_from_finishing_it() -> None:
+    """The thread that tells the futures waited for the lock of that one for ever, and nothing was stored any more."""
+    files = {threading.__file__, futures.__file__, base.__file__}
+    at = count = 0
+    while count == at:
+        at += 1
+        future: Submitted[int] = Submitted()
+        errors = futures.TimeoutError, RuntimeError, *INTERRUPTS
+        with suppress(*errors), interrupting(at, files.__contains__, handled_at) as counted:
+            future.result(0.001)
+        count = counted[0]
+        teller = threading.Thread(target=future.set_result, args=(at,))
+        teller.start()
+        teller.join(10)
+        assert future._state == "FINISHED"
+    assert at > 10
+
+
+@contextmanager
+def interrupted(name: str) -> Iterator[None]:
+    """Raise `Interrupt` as the function *name* of a transaction begins."""
+
+    def trace(frame: Any, event: str, arg: Any) -> None:
+        if frame.f_code.co_name == name and "transaction" in os.path.basename(frame.f_code.co_filename):
+            sys.settrace(None)
+            raise Interrupt
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.twice
+@pytest.mark.parametrize("name", ["_leave", "commit", "_end", "_abort", "_roll_back"])
+def test_a_block_that_an_interrupt_ends_lets_other_threads_write_at_once(db: Any, name: str) -> None:
+    """Where references are not counted, they waited for this thread to write again, which it may never do."""
+    with suppress(Interrupt), interrupted(name), db.begin(write=True) as txn:
+        if name in ("_abort", "_roll_back"):
+            txn.abort()
+    del txn
+    still_writes(db)
 
 
 @pytest.mark.once

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 _WAITING = (True,)
 _PATIENCE = 0.05  # seconds that signals wait for a lock
@@ -77,6 +77,22 @@ if sys.implementation.name != "cpython" or sys.version_info < (3, 14):
 def condition(of: Any) -> threading.Condition:
     """A `threading.Condition` *of* a lock that is taken by ``with`` statements."""
     return threading.Condition(of.inner if type(of) is _Safe else of)
+
+
+class SafeCondition(threading.Condition):
+    """A `threading.Condition` whose ``with`` statements take and release its lock themselves.
+
+    Those of the library call functions of Python for that, where an interrupt would leave the lock taken for ever.
+    """
+
+    if not TYPE_CHECKING:
+        __slots__ = ("__enter__", "__exit__")  # a statement finds them in the class, and gets those of the lock
+
+    def __init__(self) -> None:
+        safe = rlock()
+        super().__init__(safe.inner if type(safe) is _Safe else safe)
+        if not TYPE_CHECKING:
+            self.__enter__, self.__exit__ = safe.__enter__, safe.__exit__
 
 
 class _Deferring:

@@ -150,7 +150,12 @@ class Schema:
         elif txn._raw is None:
             if txn._thread:
                 txn._refuse_use()
-            txn._begin()
+            try:
+                txn._begin()
+                return self
+            except BaseException:  # an interrupt may have come when it had begun
+                txn._clear_begun()
+                raise
         return self
 
     if TYPE_CHECKING:

@@ -56,9 +56,22 @@ class _Leaving:
         try:
             if self._leave is not None:
                 self._leave(kind, error, trace)
+        except BaseException:
+            _end_now(self._leave)
+            raise
         finally:
             self._leave = None  # it is used until here, so that no compiler takes it for dead before
             del self  # a traceback keeps the frame
+
+
+def _end_now(leave: Any) -> None:
+    """End the block of *leave*, which has raised: a signal may have come, and the collector may take long to find it.
+
+    Until then no other thread could write.
+    """
+    block: Any = getattr(leave, "__self__", None)
+    if block is not None and block._block is not None:
+        block._left(block._block)
 
 
 kept: Optional[Callable[[Leave], Leave]] = None

@@ -20,7 +20,7 @@ from threading import Condition
 from typing import Any, Optional, Protocol, TypeVar
 
 from .. import errors
-from ..locks import monotonic
+from ..locks import SafeCondition, monotonic
 
 R = TypeVar("R")
 _CANCELLED, _RUNS = "cancelled", "runs"
@@ -129,7 +129,7 @@ class Submitted(Future[R]):
         space = self.__dict__
         made = space.get("made")
         if made is None:
-            made = space.setdefault("made", Condition())
+            made = space.setdefault("made", SafeCondition())  # the thread that tells all futures needs its lock
         while made is _FINISHING:  # by a thread that is in the next lines of `set_result`
             time.sleep(0)
             made = space["made"]

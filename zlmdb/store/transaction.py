@@ -104,8 +104,12 @@ class Transaction(TransactionEnd, RawRecords):
         except ValueError:  # called from C, by no function of Python
             caller = _getframe(1)
         self._opener, self._instruction = caller.f_code, caller.f_lasti
-        self._begin()
-        return self
+        try:
+            self._begin()
+            return self
+        except BaseException:  # an interrupt may have come when it had begun
+            self._clear_begun()
+            raise
 
     def _begin(self) -> None:
         # When `__enter__` was called by hand, there is no end but the call of `__exit__`.
@@ -313,8 +317,10 @@ class Transaction(TransactionEnd, RawRecords):
         turn = self._turn
         try:
             self._roll_back()
-        finally:
             self._end()
+        except BaseException:  # such as an interrupt, before it was rolled back
+            self._clear()
+            raise
         if turn is not None and wait:
             failed = turn.outcome()
             if failed is not None:

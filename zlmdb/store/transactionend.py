@@ -170,6 +170,11 @@ class TransactionEnd(Savepoints):
         else:
             self._abandon()
 
+    def _clear_begun(self) -> None:
+        """End, where the block is not entered after all."""
+        if self._since:
+            self._clear()
+
     def _abandon(self) -> None:
         """Abort, from a finaliser: the memory engine must not wait for its lock, which a frame below may hold."""
         self._forget()

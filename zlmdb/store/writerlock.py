@@ -469,8 +469,12 @@ class Claim:
         self._exit: list[Leave] = []
 
     def __enter__(self) -> Self:
-        self._lock.acquire(self._timeout, self._hold)
-        return self
+        try:
+            self._lock.acquire(self._timeout, self._hold)
+            return self
+        except BaseException:  # an interrupt may have come when it had the lock
+            self._leave()
+            raise
 
     if TYPE_CHECKING:
 
@@ -491,8 +495,4 @@ class Claim:
         return is_over(self)
 
     def _clear(self) -> None:
-        """End, unless this is another thread than the one that began; that one does so when it comes here."""
-        if self._hold.thread == _get_ident() or not is_alive(self._hold.thread):
-            self._leave()
-        else:
-            self._hold.kept = self
+        self._leave()  # whichever thread this is: there is nothing of an engine to end
