@@ -196,7 +196,7 @@ def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(db: 
         for view, read in ((t.notes.values(), r"\.values\(\)"), (t.notes.keys(), r"\.keys\(\)"), (t.notes.items(), "")):
             with pytest.raises(AttributeError, match=rf"'all': write \.select\(\){read}\.all\(\.\.\.\)$"):
                 view.all()
-        with pytest.raises(AttributeError, match=r"^the values of a table have no attribute 'title'$"):
+        with pytest.raises(AttributeError, match="no attribute 'title'$"):
             t.notes.values().title  # noqa: B018
         with pytest.raises(AttributeError, match=r"'get': several records .*index\[key\]\.values\(\)\.first\(\)"):
             t.notes.by_stars.get(3)

@@ -287,11 +287,12 @@ def test_every_other_name_is_free(make_db: Callable[..., Any], name: str) -> Non
 
 
 def test_unknown_attributes_are_answered_with_the_nearest(make_db: Callable[..., Any]) -> None:
-    with make_db(Store).read() as t:
-        with pytest.raises(AttributeError, match="Store.*'user'.*'users'"):
-            t.user  # noqa: B018
-        with pytest.raises(AttributeError, match="'zzzz'.*'users', 'logins'"):
-            t.zzzz  # noqa: B018
+    db = make_db(Store)
+    with pytest.raises(AttributeError, match="Store.*'user'.*'users'"), db.read() as t:
+        t.user  # noqa: B018
+    with pytest.raises(AttributeError, match="'zzzz'.*'users', 'logins'"), db.write() as t:
+        t.zzzz  # noqa: B018
+    with db.read() as t:
         assert not hasattr(t, "user")
         with pytest.raises(AttributeError):
             t.__wrapped__  # noqa: B018

@@ -12,10 +12,12 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
+from .elsewhere import tell_more
 from .feed.doorbell import Doorbell
 from .log import log
 from .shown import shortened
 from .store.transactionstate import Undone
+from .tables.elsewhere import OF_QUEUES
 
 T = TypeVar("T")
 
@@ -441,3 +443,6 @@ def _checked(name: str, seconds: float) -> float:
     if not fits:
         raise ValueError(f"{name}={seconds!r}: expected seconds, 0 or more")
     return seconds
+
+
+tell_more(Queue, OF_QUEUES)

@@ -13,8 +13,9 @@ from weakref import WeakSet
 
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
+from ..elsewhere import tell
 from ..values import serializer
-from .elsewhere import INSTEAD, Elsewhere
+from .elsewhere import INSTEAD, of_cache
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile
@@ -162,9 +163,6 @@ class Cache(CachePending[K, V]):
         if self._path is None:
             raise TypeError("a cache in memory cannot be pickled: give it a path")
         return _opened_again, self._given
-
-    def __dir__(self) -> Iterable[str]:
-        return [name for name in super().__dir__() if name not in INSTEAD]
 
     def __repr__(self) -> str:
         return f"<cache {self._path!r}, {'open' if self._db.is_open else 'closed'}>"
@@ -485,8 +483,7 @@ def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: Evic
     return Cache(path, key, value, size_limit=size_limit, eviction_policy=policy, keep=keep)
 
 
-for _name in INSTEAD:
-    setattr(Cache, _name, Elsewhere(_name))
+tell(Cache, INSTEAD, of_cache)
 
 _caches: WeakSet[Cache[Any, Any]] = WeakSet()
 

@@ -1,11 +1,8 @@
-"""Methods that dicts and other caches have: the error says what to write instead.
-
-Each is an attribute that raises: a ``__getattr__`` makes all other attributes slower up to Python 3.11.
-"""
+"""Methods that dicts and other caches have: the error says what to write instead."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from ..elsewhere import has_no
 
 _EACH = "write `for key in cache`, and cache.get(key)"
 _QUEUE = "a queue is a table of a schema, zlmdb.Queue"
@@ -27,13 +24,6 @@ INSTEAD = {
 }  # fmt: skip
 
 
-class Elsewhere:
-    """In place of the attribute *name* of a cache."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, cache: Any, owner: type[Any]) -> NoReturn:
-        name = self._name
-        advice = "" if cache is None else f": {INSTEAD[name]}"
-        raise AttributeError(f"{owner.__name__!r} object has no attribute {name!r}{advice}")
+def of_cache(cache: object, name: str) -> str:
+    """What to write for *name*; empty for a name that nobody has."""
+    return has_no(cache, name, INSTEAD[name]) if name in INSTEAD else ""

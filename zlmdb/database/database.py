@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
+from ..elsewhere import tell
 from ..engines import registry
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
@@ -25,7 +26,7 @@ from ..store.store import Store
 from ..store.transaction import Transaction
 from ..store.writing import SchemaWriter
 from .calls import Calls
-from .elsewhere import BLOCKS, OF_OTHERS, names_of, tell_where
+from .elsewhere import BLOCKS, OF_OTHERS, of_database
 from .settings import Settings
 from .state import StrPath
 from .tables import Attaching
@@ -278,9 +279,6 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     if not TYPE_CHECKING:  # checkers report the name
 
-        def __dir__(self):
-            return names_of(self, super().__dir__())
-
         def _no_dict(self, *_):
             raise TypeError(f"a database is no dict of records: {BLOCKS}")
 
@@ -417,4 +415,4 @@ def _opened_again(opening: Opening, schema: type[Any]) -> Database[Any]:
     return opened(opening, schema)
 
 
-tell_where(Database, OF_OTHERS)
+tell(Database, OF_OTHERS, of_database)

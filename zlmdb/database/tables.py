@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
 from .. import errors
+from ..elsewhere import tell_more
 from ..schema.attach import attach
 from ..schema.declaration import Declaration, declaration
 from ..schema.runtimetables import Made, MadeTable
@@ -14,7 +15,6 @@ from ..store.pool import Pool
 from ..store.slots import FIRST_SLOT
 from ..tables.storage import Storage
 from ..tables.table import Table
-from .elsewhere import tell_where
 from .state import DatabaseState
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Attaching(DatabaseState):
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
         if not declared.keys() <= vars(type(self)).keys():  # else that has been done
-            tell_where(type(self), declared)
+            tell_more(type(self), declared)
         self.__dict__.pop("auto", None)
         for _, one in declared.values():
             if one.linked:
@@ -140,7 +140,7 @@ class Attaching(DatabaseState):
         for (part, (part_cls, one)), storage in reversed(list(zip(parts.items(), storages))):
             found = self._made.setdefault(part, Made(made, part_cls, one))
             self._storages.setdefault(part, (found.cls, storage))
-        tell_where(type(self), parts)
+        tell_more(type(self), parts)
         return self._made[name].made
 
     def _is_made(self, name: str, declared: Declaration) -> bool:

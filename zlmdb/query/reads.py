@@ -9,6 +9,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors
+from ..elsewhere import tell
 from ..shown import shortened
 from .nolists import NoList, no_length, refuse_given, sized
 from .ordering import Ordered, refuse_unordered
@@ -33,6 +34,14 @@ _ELSEWHERE = {
     "unique": ": write .distinct()",
 }
 """Names that others have for what rows can do."""
+
+
+def _of_rows(rows: object, name: str) -> str:
+    """What to write for *name*, which *rows* do not have."""
+    advice = _ELSEWHERE.get(name, "")
+    if name in _OF_RECORDS:
+        advice = f": rows are what was taken of records: write .{name}(...) before fields(), keys() or values()"
+    return f"rows of a query have no attribute {name!r}{advice}"
 
 
 def first_of(rows: Iterator[R_co], default: D) -> Union[R_co, D]:
@@ -103,14 +112,6 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
 
     if not TYPE_CHECKING:  # checkers report it by themselves
         __len__ = no_length
-
-        def __getattr__(self, name):
-            advice = _ELSEWHERE.get(name, "")
-            if name in _OF_RECORDS:
-                advice = f": rows are what was taken of records: write .{name}(...) before fields(), keys() or values()"
-            error = AttributeError(f"rows of a query have no attribute {name!r}{advice}")
-            error.name = name  # else Python 3.12 and later would add a suggestion of their own
-            raise error
 
     def distinct(self) -> Reads[R_co]:
         """Each row once, where it comes first. Raises TypeError for rows that cannot be in a set."""
@@ -280,3 +281,6 @@ def preview(read: Callable[[], Iterator[Any]]) -> str:
     except errors.TransactionClosed:
         return "its transaction has ended"
     return ", ".join(rows[:3] + ["..."] * (len(rows) > 3))
+
+
+tell(Reads, [*_ELSEWHERE, *_OF_RECORDS], _of_rows)

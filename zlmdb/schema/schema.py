@@ -7,12 +7,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, overload
 
 from .. import reserved
+from ..elsewhere import has_no, lacking, public_names, tell, tell_more
 from ..shown import nearest
 from ..store.blocks import SchemaExit
 from ..store.pool import IDLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
 from ..store.transactionend import MOST_KEPT
 from ..tables.declares import Declares
+from ..tables.elsewhere import OF_OTHERS, OF_TRANSACTIONS, of_transaction
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations, type_hints
@@ -31,10 +33,7 @@ T = TypeVar("T")
 
 
 class _Attribute:
-    """A declared table as an attribute: the first access binds it to the transaction, and later ones return it.
-
-    It is an attribute of the class, because `Schema.__getattr__` runs only after a failed look-up, which takes longer.
-    """
+    """A declared table as an attribute: the first access binds it to the transaction, and later ones return it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -46,7 +45,7 @@ class _Attribute:
         try:
             unit = tables._unit
         except AttributeError:  # of a class that a program of zlmdb <= 26 has for itself
-            raise AttributeError(name) from None  # upon which `Schema.__getattr__` says more
+            raise lacking(tables, name) from None
         return bound(unit, name)
 
 
@@ -127,6 +126,7 @@ class Schema:
         cls._locals_seen = calling_locals(mentioned=annotations.values())
         for name, value in vars(cls).items():
             _check_attribute(cls, name, value, annotations)
+        tell_more(cls, [name for name in annotations if not name.startswith("_")])  # until a database declares them
 
     @property
     def txn(self) -> Transaction:
@@ -224,25 +224,10 @@ class Schema:
                 cls = type(self).__name__
                 raise TypeError(f"{cls}() opens no database: write `with zlmdb.open(path, {cls}) as db:`")
 
-        def __getattr__(self, name):
-            storages = _storages_of(self)
-            if storages is None or name.startswith("__"):
-                raise AttributeError(
-                    f"{type(self).__name__!r} object has no attribute {name!r}"
-                    + (f": tables {_WHERE}" if name in annotated_names(type(self)) else "")
-                )
-            others = (
-                nearest(name, storages) if storages else f"annotate it in the class, {name}: Table[KeyType, ValueType]"
-            )
-            if hasattr(Transaction, name):
-                others = f"the transaction has it: t.txn.{name}"
-            elif storages:
-                from ..tables.elsewhere import of_transaction  # late: for this error only
+        if not hasattr(AttributeError(), "obj"):  # before Python 3.10: the end of a block could not say more
 
-                others = of_transaction(name, next(iter(storages)), Table) or others
-            error = AttributeError(f"{type(self).__name__} declares no table {name!r}; {others}")
-            error.name = name  # else Python 3.12 and later would add a suggestion of their own
-            raise error
+            def __getattr__(self, name):
+                raise lacking(self, name)
 
         def __setattr__(self, name, value):
             if name in (_storages_of(self) or ()):
@@ -310,6 +295,23 @@ class Schema:
             return pmap
 
         return decorate
+
+
+def _of_schema(tables: Schema, name: str) -> str:
+    """What to write for *name*, which *tables* do not have; empty where that is not known."""
+    storages = _storages_of(tables)
+    if storages is None or name.startswith("__"):
+        return has_no(tables, name, f"tables {_WHERE}") if name in annotated_names(type(tables)) else ""
+    if hasattr(Transaction, name):
+        advice = f"the transaction has it: t.txn.{name}"
+    elif storages:
+        advice = of_transaction(name, next(iter(storages)), Table) or nearest(name, storages)
+    else:
+        advice = f"annotate it in the class, {name}: Table[KeyType, ValueType]"
+    return f"{type(tables).__name__} declares no table {name!r}; {advice}"
+
+
+tell(Schema, [*OF_TRANSACTIONS, *public_names(Transaction), *OF_OTHERS, *public_names(Table)], _of_schema)
 
 
 def _reads_otherwise(cls: Any) -> bool:

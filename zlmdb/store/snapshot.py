@@ -6,6 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any, Optional
 
+from ..elsewhere import say_more
 from ..handlers import let_through
 from ..locks import monotonic as _clock
 from .blocks import COUNTS_REFERENCES
@@ -73,6 +74,8 @@ class Snapshot(Transaction):
     ) -> None:
         """The end of the ``with`` block."""
         try:
+            if error is not None:
+                say_more(error)
             raw = self._raw
             if raw is None or self._odd:
                 odd: Any = self._odd

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from .. import errors
+from ..elsewhere import say_more
 from ..handlers import let_through
 from ..locks import monotonic as _clock
 from ..locks import undisturbed
@@ -358,6 +359,7 @@ class Transaction(TransactionEnd, RawRecords):
         elif kind is not None or self._outer:
             del raw  # see `_roll_back`
             self._leave_badly(kind)
+            say_more(error)
         elif self._write or self._error is not None or self._hooks:
             self.commit()
         else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
+from ..elsewhere import has_no, public_names, tell
 from ..shown import nearest
 
 _STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
@@ -13,7 +13,7 @@ _ONE = "write table.get(key), or .where(lambda record: ...).values().first()"
 _LINKED = "write t.others[record.other] in .where(...) or .fields(...), which looks it up"
 _DELETE = "write del table[key] for one record, .where(lambda record: ...).delete() for some"
 _COMPUTED = "write .fields(lambda record: ...) first, which gives what is computed with"
-_ELSEWHERE = {
+OF_OTHERS = {
     **dict.fromkeys(("append", "create", "insert", "put", "save", "set", "store", "upsert"), _STORE),
     **dict.fromkeys(("bulk_create", "insert_many"), "write .put_many(pairs of key and value)"),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
@@ -41,7 +41,7 @@ _ELSEWHERE = {
 _MANY = "a selection is any number of records: write .values().first() for one, or loop over .values()"
 
 
-_OF_MANY = {
+OF_SELECTIONS = {
     "get": "write selection[key], or .where(lambda record: ...).values().first()",
     "update": "write .change(lambda record: ...), whose function returns the new record, or use the block of .edit()",
 }
@@ -52,7 +52,7 @@ _CLAIM = "write .claim(), or zlmdb.Worker(db, lambda t: t.jobs).get() outside of
 _SEVERAL = "several records may have one key of this index: write index[key].values().first(), or .all()"
 
 
-_OF_QUEUES = {
+OF_QUEUES = {
     **dict.fromkeys(("append", "appendleft", "enqueue", "insert", "push", "put_nowait", "send", "submit"), _PUT),
     **dict.fromkeys(("dequeue", "get_nowait", "popleft", "pull", "receive", "take"), _CLAIM),
     **dict.fromkeys(("ack", "acknowledge", "complete", "finish", "task_done"), "write .done(lease)"),
@@ -62,7 +62,7 @@ _OF_QUEUES = {
 }
 
 
-_OF_TRANSACTIONS = {
+OF_TRANSACTIONS = {
     "begin_nested": "write `with t.txn.savepoint():`",
     "execute": "there is no SQL: write t.table[key], or t.table.where(lambda record: ...)",
     "flush": "what is stored in a transaction is seen in it at once, and the end of the block commits it",
@@ -72,43 +72,60 @@ _OF_TRANSACTIONS = {
 
 def of_transaction(name: str, table: str, known: Any) -> str:
     """What to write for the method *name* of other transactions. Ours has a *table*; *known* is the class of tables."""
-    if name in _OF_TRANSACTIONS:
-        return _OF_TRANSACTIONS[name]
-    if name.startswith("_") or not (hasattr(known, name) or name in _ELSEWHERE):
+    if name in OF_TRANSACTIONS:
+        return OF_TRANSACTIONS[name]
+    if name.startswith("_") or not (hasattr(known, name) or name in OF_OTHERS):
         return ""
     asked = f"that is asked of a table, such as t.{table}"
-    return f"{asked}: {_ELSEWHERE[name]}" if name in _ELSEWHERE else f"{asked}.{name}"
+    return f"{asked}: {OF_OTHERS[name]}" if name in OF_OTHERS else f"{asked}.{name}"
 
 
-def _elsewhere(holder: Any, name: str, many: bool) -> Optional[str]:
-    if name == "get" and not many:  # an index that is not unique: a table and a unique one have it
+C = TypeVar("C", bound=type[Any])
+
+
+def tells_as_table(cls: C) -> C:
+    """Let objects of *cls*, tables or indexes of one, say what to write in place of what they lack."""
+    from .selection import Selection  # late: it uses this module
+
+    tell(cls, ["get", *OF_OTHERS, *public_names(Selection)], _of_table)
+    return cls
+
+
+def tells_as_selection(cls: C) -> C:
+    """In the same way objects of *cls*, selections."""
+    tell(cls, [*OF_OTHERS, *OF_SELECTIONS], _of_selection)
+    return cls
+
+
+def _of_table(holder: object, name: str) -> str:
+    return _told(holder, name, _elsewhere(holder, name) or _of_selections(holder, name) or _nearest(holder, name))
+
+
+def _of_selection(holder: object, name: str) -> str:
+    advice = OF_SELECTIONS.get(name) or OF_OTHERS.get(name) or _nearest(holder, name) or _MANY
+    return _told(holder, name, advice)
+
+
+def _told(holder: object, name: str, advice: str) -> str:
+    return has_no(holder, name, advice) if advice and not name.startswith("_") else ""
+
+
+def _elsewhere(holder: object, name: str) -> Optional[str]:
+    if name == "get":  # an index that is not unique: a table and a unique one have it
         return _SEVERAL
-    if name in _OF_QUEUES and hasattr(holder, "claim"):
-        return _OF_QUEUES[name]
-    return (_OF_MANY.get(name) if many else None) or _ELSEWHERE.get(name)
+    if name in OF_QUEUES and hasattr(holder, "claim"):
+        return OF_QUEUES[name]
+    return OF_OTHERS.get(name)
 
 
-def _of_selections(holder: Any, name: str) -> Optional[str]:
+def _of_selections(holder: object, name: str) -> Optional[str]:
     """What to write if *name* is a method of selections that *holder*, a table or an index, lacks."""
     from .selection import Selection  # late: for this error only
 
-    if name.startswith("_") or not hasattr(Selection, name) or not hasattr(holder, "select"):
+    if not hasattr(Selection, name) or not hasattr(holder, "select"):
         return None
     return f"write .select().{name}(...), or .where(lambda record: ...).{name}(...)"
 
 
-def _advice(holder: Any, name: str, known: Iterable[str]) -> str:
-    return _of_selections(holder, name) or nearest(name, known, listed=False)
-
-
-def unknown(holder: object, name: str, *, many: bool = False) -> AttributeError:
-    """The error of *holder*, which has no attribute *name*. *many*: it is a selection, and *name* perhaps a field."""
-    cls = type(holder)
-    known = [one for one in dir(cls) if not one.startswith("_")]
-    advice = "" if name.startswith("_") else _elsewhere(holder, name, many) or _advice(holder, name, known)
-    if many and not advice:
-        advice = _MANY
-    error: Any = AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{advice and ': '}{advice}")
-    error.name = name  # else Python 3.12 and later would add a suggestion of their own
-    made: AttributeError = error
-    return made
+def _nearest(holder: object, name: str) -> str:
+    return nearest(name, public_names(type(holder)), listed=False)

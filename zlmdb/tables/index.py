@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
 
+from ..elsewhere import has_no, public_names, tell
 from ..keys import KeyCodec, key_codec
 from ..query import Descending
 from ..shown import refuse_options, shortened
@@ -114,11 +115,6 @@ class DeclaredIndex(Declares, Generic[I]):
         return f"{type(self).__name__}{given}({fields})"
 
     if not TYPE_CHECKING:  # checkers report these
-
-        def __getattr__(self, name):
-            read = not name.startswith("_") and any([hasattr(view, name) for view in (IndexView, UniqueIndexView)])
-            advice = f": {self._read_where_it_is()}" if read else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
         def _refuse_reading(self, *_):
             raise TypeError(self._read_where_it_is())
@@ -383,6 +379,15 @@ class DeclaredIndex(Declares, Generic[I]):
         from .indexkinds.carrying import carried_types  # late, as above
 
         return carried_types(self._name, self._carries, model, self._locals)
+
+
+def _of_declaration(index: DeclaredIndex[Any], name: str) -> str:
+    """What to write for *name*, which *index* does not have; empty if one in a transaction has not got it, either."""
+    read = not name.startswith("_") and any([hasattr(view, name) for view in (IndexView, UniqueIndexView)])
+    return has_no(index, name, index._read_where_it_is()) if read else ""
+
+
+tell(DeclaredIndex, [*public_names(IndexView), *public_names(UniqueIndexView)], _of_declaration)
 
 
 class Index(DeclaredIndex[I]):

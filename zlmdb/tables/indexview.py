@@ -14,6 +14,7 @@ from ..query.projection import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
+from .elsewhere import tells_as_table
 from .indexstorage import BoundIndex, IndexStorage
 from .missing import missing, refuse_limit, refuse_position
 from .ranged import Bounds, Ranged, limits
@@ -77,6 +78,7 @@ _BY_KEY = {
 }
 
 
+@tells_as_table
 class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
     """The common part of both kinds of views: an index of a table in a transaction."""
 
@@ -152,6 +154,9 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
 
         def __delitem__(self, key: Any) -> NoReturn:
             self[key] = None  # which raises
+
+    def _query_types(self) -> None:
+        """Nothing is known: a function that has captured it is called for each record."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._table.__reduce_ex__(protocol)  # which refuses it

@@ -83,6 +83,10 @@ class KeyRange(Generic[K, V]):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._table.__reduce_ex__(protocol)  # which refuses it
 
+    def _range(self) -> tuple[Table[K, V], bytes, bytes, bool, Optional[int]]:
+        """The arguments that make a selection of the same range."""
+        return self._table, self._lower, self._upper, self._reverse, self._limit
+
     def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
         """*give*, pairs, keys or values, of the first record of the range, with *reverse* of the last one.
 
@@ -331,10 +335,3 @@ class KeyRange(Generic[K, V]):
     def _not_there(self, key: bytes) -> NoReturn:
         """Raise for the engine's *key* of a record that was read just now, and could not be deleted."""
         raise errors.DecodeError(f"table {self._table._name!r}: the record {key!r} is there and cannot be deleted")
-
-    if not TYPE_CHECKING:  # checkers report the name
-
-        def __getattr__(self, name):
-            from .elsewhere import unknown  # late: for this error only
-
-            raise unknown(self, name, many=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
+from ..elsewhere import public_names, tell
 from ..query import SOME, Reads, shown_position
 
 if TYPE_CHECKING:
@@ -50,15 +51,16 @@ class _View(Generic[R]):
     def __getitem__(self, position: object) -> Any:
         raise TypeError(f"[{shown_position(position)}]: a view of a table has no positions: {SOME}")
 
-    if not TYPE_CHECKING:  # checkers report it by themselves
 
-        def __getattr__(self, name):
-            kind, advice = type(self).__name__.lower(), ""
-            if not name.startswith("_") and hasattr(Reads, name):
-                advice = f": write .select(){'' if kind == 'items' else f'.{kind}()'}.{name}(...)"
-            error = AttributeError(f"the {kind} of a table have no attribute {name!r}{advice}")
-            error.name = name  # else Python 3.12 and later would add a suggestion of their own
-            raise error
+def _of_view(view: object, name: str) -> str:
+    """What to write for *name*, which *view* does not have."""
+    kind, advice = type(view).__name__.lower(), ""
+    if not name.startswith("_") and hasattr(Reads, name):
+        advice = f": write .select(){'' if kind == 'items' else f'.{kind}()'}.{name}(...)"
+    return f"the {kind} of a table have no attribute {name!r}{advice}"
+
+
+tell(_View, public_names(Reads), _of_view)
 
 
 class Keys(_View[K], KeysView[K]):

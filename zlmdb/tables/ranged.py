@@ -278,13 +278,6 @@ class Ranged(Generic[I, K, V]):
         """How all records are read, ``select().explain()``: `Reads.explain`."""
         return self._chosen(None, False, None).explain()
 
-    if not TYPE_CHECKING:  # checkers report the name
-
-        def __getattr__(self, name):
-            from .elsewhere import unknown  # late: for this error only
-
-            raise unknown(self, name)
-
     def _chosen(self, bounds: Optional[Bounds], reverse: bool, limit: Optional[int]) -> Selection[K, V]:
         """The selection of the range *bounds*, None for all of it."""
         raise NotImplementedError

@@ -12,6 +12,7 @@ from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
+from .elsewhere import tells_as_selection
 from .keyrange import FAST, KeyRange, few_of, pairs_of
 from .missing import check_limit, missing, refuse_after_limit, refuse_call, refuse_limit, refuse_where
 
@@ -49,6 +50,7 @@ ALL = Query()
 """What a selection asks that is nothing but its range."""
 
 
+@tells_as_selection
 class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     """Records of a table, or of a range of it: those that match, in an order, up to a limit.
 
@@ -491,10 +493,6 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
             return delete(self)
         return self._delete_range()
-
-    def _range(self) -> tuple[Table[K, V], bytes, bytes, bool, Optional[int]]:
-        """The arguments that make a selection of the same range."""
-        return self._table, self._lower, self._upper, self._reverse, self._limit
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._table._name!r}: [{preview(lambda: iter(self))}]>"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
+from ..elsewhere import present
 from ..shown import nearest
 from ..typeargs import own_annotations, type_arguments, words_of
 from ..values.base import is_a
@@ -29,6 +30,9 @@ else:
 
         def __init__(cls, class_name, bases, namespace, /, **kwargs):
             super().__init__(class_name, bases, namespace)
+
+        def __dir__(cls):
+            return present(cls, super().__dir__())
 
 
 def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:

@@ -51,8 +51,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _name: str
     _watched: bool  # scans have to be told of what is written
     # For the generated functions: what the thread holds that may write by them (`store.ownership`), the transaction,
-    # the engine's transaction, the handle, `_watched`, and `_handles`. One tuple, since to read an attribute takes as
-    # long as to call C where a class has a `__getattr__` (up to Python 3.11), and these need them all.
+    # the engine's transaction, the handle, `_watched`, and `_handles`. One tuple, since these need them all, and see
+    # by it whether something has changed; up to Python 3.10 each attribute takes as long to read.
     _writer: tuple[Any, Any, Any, Any, bool, Any]
     _reader: tuple[Any, Any]  # in the same way `_get` and the handle
     _raw: Any
