@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import Any, Optional, TypedDict
+from typing import Any, NamedTuple, Optional, TypedDict
 
 import pytest
 from hypothesis import settings
@@ -476,6 +476,11 @@ def test_mistakes_are_told_when_the_query_is_made(db: Any) -> None:
                     make()
 
 
+class Sorted(NamedTuple):
+    age: int
+    score: float
+
+
 def test_what_has_no_order_raises(db: Any) -> None:
     nan = float("nan")
     with db.read() as t:
@@ -484,6 +489,9 @@ def test_what_has_no_order_raises(db: Any) -> None:
                 t[name].order_by(lambda u: u.score * nan).all()
             with pytest.raises(ValueError, match="has no order"):
                 t[name].order_by(lambda u: (u.age, desc(u.score * nan))).limit(3).all()
+            for kind in (list, Sorted._make):
+                with pytest.raises(ValueError, match="has no order"):
+                    t[name].order_by(lambda u, kind=kind: kind((u.age, u.score * nan))).limit(3).all()
             with pytest.raises(TypeError):
                 t[name].order_by(lambda u: u.city).all()
 

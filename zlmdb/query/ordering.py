@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional, Protocol, cast
 
 from ..typeargs import is_uuid
 
@@ -62,8 +62,9 @@ def checked(rows: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 
 
 def _has_order(key: Any) -> bool:
-    if type(key) is tuple:
-        return all(map(_has_order, key))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(key, (tuple, list)):  # these are equal to themselves, whatever they hold
+        parts = cast("Sequence[Any]", key)
+        return all(map(_has_order, parts))
     if type(key) is Descending:
         return _has_order(key.value)
     return bool(key == key)
