@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import sys
+import typing
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, make_dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Optional
 
 import pytest
@@ -72,3 +75,90 @@ def test_get_of_a_queue_without_a_key_says_how_a_job_is_claimed() -> None:
         key, job = next(iter(t.jobs.items()))
         assert t.jobs.get(key) == job
         assert queue.get((0, 0, key[2]), None) == job
+
+
+def _yields_nothing() -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        (lambda cache: cache.set(1, 2), "the cache, key 1: 1 is not a key of type str"),
+        (lambda cache: cache.set("", 2), "the cache: the key is empty"),
+        (lambda cache: cache.evict(5), r"evict\(5\): expected a tag, which is a text"),
+        (
+            lambda cache: cache.memoize(60)(_yields_nothing),
+            r"memoize\(60\): expected the name of the results.* write expire=",
+        ),
+        (lambda cache: zlmdb.Cache(None, Moment, str), r"Cache\(path, key, value\): .*Moment is not a key type"),
+    ],
+)
+def test_a_mistake_with_a_cache_is_told_of_the_cache_and_not_of_its_tables(asked: Any, advice: str) -> None:
+    with zlmdb.Cache(None) as cache, pytest.raises((TypeError, zlmdb.EncodeError), match=f"^{advice}"):
+        asked(cache)
+
+
+@dataclass
+class Person:
+    name: str
+    born: date
+    tags: list[str]
+    city: Optional[str] = None
+
+
+class People(zlmdb.Schema):
+    people: zlmdb.Table[int, Person]
+
+
+def _yields(person: Person) -> Iterator[bool]:
+    yield person.name == "Ann"
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        (lambda p: p.order_by(lambda r: -r.name), r"-r.name: a str has no sign; write desc\(...\) in order_by"),
+        (lambda p: p.order_by(lambda r: (r.name, -r.born)), "-r.born: a datetime.date has no sign; write desc"),
+        (lambda p: p.fields(lambda r: r.name).sum(), "sum: unsupported .*: give a function that returns numbers"),
+        (lambda p: p.fields(lambda r: r.city).mean(), "mean: unsupported .*: give a function that returns numbers"),
+        (lambda p: p.fields(lambda r: r.tags).distinct().all(), r"distinct: unhashable .* no lists, but tuple\(...\)"),
+        (lambda p: p.group_by(lambda r: r.tags, lambda g: g.count()), r"group_by: unhashable .*, but tuple\(...\)"),
+        (lambda p: p.group_by(lambda r: r.tags, lambda g: g.first()), r"group_by: unhashable .*, but tuple\(...\)"),
+        (lambda p: p.where(_yields), "_yields .* has 'yield' in it: a query needs the answer itself"),
+    ],
+)
+def test_a_function_that_gives_no_answer_says_what_it_should_give(asked: Any, advice: str) -> None:
+    with zlmdb.open(None, People) as db:
+        with db.write() as t:
+            t.people[1] = Person("Ann", date(2000, 1, 1), ["a"])
+            t.people[2] = Person("Bob", date(2001, 1, 1), [])
+        with db.read() as t, pytest.raises(TypeError, match=advice):
+            asked(t.people)
+
+
+@pytest.mark.parametrize(
+    ("field", "advice"), [("name.upper", r"or write 'name.upper\(\)'"), ("-name", r", or desc\('name'\)")]
+)
+def test_an_index_of_a_field_that_is_written_otherwise_says_how(field: str, advice: str) -> None:
+    class Indexed(zlmdb.Table[int, Person]):
+        by_name = zlmdb.Index[str](field)
+
+    class Wrong(zlmdb.Schema):
+        people: Indexed
+
+    with pytest.raises(TypeError, match=advice):
+        zlmdb.open(None, Wrong)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="typing has ReadOnly since Python 3.13")
+@pytest.mark.parametrize("form", [zlmdb.Msgpack, zlmdb.Json, zlmdb.Cbor, zlmdb.FlatBuffers])
+def test_an_item_that_is_read_only_for_checkers_is_stored_as_any_other(form: Any) -> None:
+    read_only: Any = vars(typing)["ReadOnly"]
+    Item: Any = typing.TypedDict("Item", {"a": int, "b": read_only[str]})
+    Items = make_dataclass("Items", [("one", Item), ("all", list[Item])])
+    value = Items({"a": 1, "b": "x"}, [{"a": 2, "b": "y"}])
+    codec = serializer(form[Items])
+    assert codec.decode(codec.encode(value)) == value
+    with pytest.raises(zlmdb.EncodeError, match=r"one.*b.*: expected str.*, got 3"):
+        codec.encode(Items({"a": 1, "b": 3}, []))

@@ -16,7 +16,7 @@ from .. import open as open_database
 from ..elsewhere import tell
 from ..values import serializer
 from .elsewhere import INSTEAD, of_cache
-from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, tag_bytes_of, tag_of, until_of
+from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile
 from .memoized import memoized, task_here
@@ -121,7 +121,7 @@ class Cache(CachePending[K, V]):
         except BaseException:
             self.close()
             raise
-        self._find = self._db.auto.entries.get
+        self._find = shown(self._db).auto.entries.get
         _caches.add(self)
 
     def _check_types(self, t: Any, name: str) -> None:

@@ -58,7 +58,9 @@ def refuse_options(method: str, others: Iterable[str]) -> NoReturn:
 
 
 def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
-    """If *error* says of the table of a cache that its keys are of another type, say so of the cache."""
+    """If *error* says of the table of a cache that its keys are of another type, or of none, say so of the cache."""
+    if type(error) is TypeError:
+        raise TypeError(f"Cache(path, key, value): {str(error).partition(': ')[2]}") from error
     if not isinstance(error, SchemaMismatch) or "has keys of type" not in str(error):
         return
     given = getattr(key, "__name__", key)
@@ -66,6 +68,13 @@ def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
         f"the cache {path!r} does not have keys of type {given}: give the type with which it was made, "
         f"zlmdb.Cache(path, key, value), or another path"
     ) from error
+
+
+def shown(db: Any) -> Any:
+    """*db*, whose errors now name the cache, and not the tables."""
+    for _, storage in db._storages.values():
+        storage.shown = "the cache"
+    return db
 
 
 def tag_bytes_of(data: bytes) -> bytes:

@@ -143,6 +143,9 @@ def memoized(
     kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__
     if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
+    named: Any = name
+    if named is not None and not isinstance(named, str):
+        raise TypeError(f"memoize({name!r}): expected the name of the results, a text: for seconds write expire=")
     if name is None:
         given = getattr(function, "__qualname__", _LAMBDA)
         if given.endswith(_LAMBDA):

@@ -157,6 +157,9 @@ class CacheState(Generic[K, V]):
 
     def _forget_tagged(self, t: Any, tag: str, most: int) -> tuple[int, int]:
         """Delete at most so many entries with this tag; returns how many were looked at, and how many deleted."""
+        given: Any = tag
+        if not isinstance(given, str):
+            raise TypeError(f"evict({tag!r}): expected a tag, which is a text; delete() takes a key")
         tagged = t.tags.select(prefix=(tag,), limit=most)
         rows = tagged.keys().all()
         if not rows:

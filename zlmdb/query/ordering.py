@@ -106,7 +106,9 @@ def refuse_unordered(error: TypeError, method: str) -> None:
     if trace is None or not re.fullmatch(_COMPARING, trace.tb_frame.f_globals.get("__name__", "")):
         return
     advice = "give a function whose results can be compared with each other"
-    if "NoneType" in str(error):
+    if method in ("sum", "mean"):
+        advice = "give a function that returns numbers; leave out None by where(lambda r: r.field is not None)"
+    elif "NoneType" in str(error):
         advice = (
             "leave out the records with None by where(lambda r: r.field is not None), or say where they come: "
             "order_by(lambda r: (r.field is None, r.field or 0))"
@@ -114,8 +116,8 @@ def refuse_unordered(error: TypeError, method: str) -> None:
     raise TypeError(f"{method}: {error}: {advice}") from error
 
 
-_COMPARING = r"heapq|zlmdb\.query\.(ordering|reads)"
-"""The modules in which values are compared."""
+_COMPARING = r"heapq|zlmdb\.query\.(ordering|reads|sums)"
+"""The modules in which values are compared and added."""
 
 
 _MOST = 1000

@@ -127,13 +127,21 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
         """The sum of the rows, which are numbers; 0 without any. Floats are added in order, compensated."""
         from .sums import total  # late: many programs sum nothing
 
-        return total(self._summed_rows())
+        try:
+            return total(self._summed_rows())
+        except TypeError as error:
+            refuse_unordered(error, "sum")
+            raise
 
     def mean(self: Reads[float]) -> Optional[float]:
         """The mean of the rows, which are numbers; None without any."""
         from .sums import mean  # late, as above
 
-        found: Optional[float] = mean(self._summed_rows())
+        try:
+            found: Optional[float] = mean(self._summed_rows())
+        except TypeError as error:
+            refuse_unordered(error, "mean")
+            raise
         return found
 
     def min(self: Reads[O]) -> Optional[O]:
@@ -251,7 +259,11 @@ class Distinct(Reads[R_co]):
             return
         seen: set[Any] = set()
         for row in read():
-            if row not in seen:
+            try:
+                is_known = row in seen
+            except TypeError as error:
+                raise TypeError(f"distinct: {error}: give a function that returns no lists, but tuple(...)") from error
+            if not is_known:
                 seen.add(row)
                 yield row
 

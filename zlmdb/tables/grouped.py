@@ -31,9 +31,20 @@ def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[
             f"group_by() takes a function that returns the group of a record, and a function of the selection of a "
             f"group, and got {into!r} for the second: write group_by(lambda record: ..., lambda group: group.count())"
         )
-    found = aggregated(selection, by, into)
+    try:
+        found = aggregated(selection, by, into)
+        groups = {} if found is not None else _kept(selection, by)
+    except TypeError as error:
+        if not str(error).startswith("unhashable"):
+            raise
+        raise TypeError(f"group_by: {error}: give a function that returns no lists, but tuple(...)") from error
     if found is not None:
         return found
+    return {name: into(Group(selection._table, *group)) for name, group in groups.items()}
+
+
+def _kept(selection: Selection[K, V], by: Followed) -> dict[Any, tuple[list[K], list[V]]]:
+    """The keys and values of each group."""
     # No pairs are kept: the garbage collector would look at each of so many again and again.
     groups: dict[Any, tuple[list[K], list[V]]] = {}
     for name, key, value in selection._all_rows(by, KEYS, VALUES, one=False):
@@ -42,7 +53,7 @@ def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[
             group = groups[name] = ([], [])
         group[0].append(key)
         group[1].append(value)
-    return {name: into(Group(selection._table, *group)) for name, group in groups.items()}
+    return groups
 
 
 class Group(Selection[K, V]):

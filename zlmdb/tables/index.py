@@ -254,13 +254,15 @@ class DeclaredIndex(Declares, Generic[I]):
             if listed and name not in listed and not hasattr(cls, name):
                 raise TypeError(
                     f"index {self._name!r}: {cls.__name__} has no field {name!r} (it has {', '.join(listed)}): name "
-                    f"one of its fields or properties"
+                    f"one of its fields or properties{f', or desc({name[1:]!r})' if name[1:] in listed else ''}"
                 )
             if listed and "." in field:
                 try:
                     self._nested_type(model, field)
                 except TypeError as error:
-                    raise TypeError(f"index {self._name!r}: {error}") from error
+                    called = field.rpartition(".")[2] in ("casefold", "lower", "strip", "upper")
+                    advice = f", or write {field + '()'!r} for the text in that form" if called else ""
+                    raise TypeError(f"index {self._name!r}: {error}{advice}") from error
 
     def _nested_type(self, model: Any, field: str) -> Any:
         return nested_type(model, field, self._locals)

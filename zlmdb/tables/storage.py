@@ -128,6 +128,7 @@ class Storage(Generic[K, V]):
         int
     ) -> None:  # fmt: skip
         self.name = name
+        self.shown = f"table {name!r}"  # in errors
         self.space = space
         self.prefix = prefix
         self.key = key
@@ -228,14 +229,12 @@ class Storage(Generic[K, V]):
                 f"the key {shortened(key)} takes {size} bytes, at most {self.max_key_size} fit"
                 f"{'' if self.max_key_size > 511 else ' (1978 in a database made with lib_version=1.0)'}: shorten it"
             )
-        raise errors.EncodeError(
-            f"table {self.name!r}: {text}", table=self.name, key=key, size=size, limit=self.max_key_size
-        )
+        raise errors.EncodeError(f"{self.shown}: {text}", table=self.name, key=key, size=size, limit=self.max_key_size)
 
     def not_ascending(self, key: Any, last: bytes) -> NoReturn:
         """Raise `EncodeError` for a *key* to be appended that is not greater than the one of the bytes *last*."""
         raise errors.EncodeError(
-            f"table {self.name!r}: append=True needs ascending keys after the last one, "
+            f"{self.shown}: append=True needs ascending keys after the last one, "
             f"{shortened(key)} does not come after {shortened(self.decode_key(last))}",
             table=self.name,
             key=key,
@@ -258,7 +257,7 @@ class Storage(Generic[K, V]):
     def named(self, error: errors.Error, key: Any) -> errors.Error:
         """*error*, with the name of the table and *key*."""
         details = {**error.__dict__, "table": self.name, "key": key}
-        return type(error)(f"table {self.name!r}, key {shortened(key)}: {error}", **details)
+        return type(error)(f"{self.shown}, key {shortened(key)}: {error}", **details)
 
 
 class Nothing:

@@ -276,7 +276,10 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
     if dict in cls.__mro__ and hasattr(cls, "__total__"):
         required: set[str] = cls.__required_keys__
         names = sorted(required | cls.__optional_keys__)
-        return TypedDictRecord(cls), [(name, name, name in required) for name in names]
+        record = TypedDictRecord(cls)
+        record.foreign = bool(getattr(cls, "__readonly_keys__", ()))  # msgspec knows no ReadOnly
+        record.native = not record.foreign
+        return record, [(name, name, name in required) for name in names]
     raise TypeError(
         f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
         "NamedTuple, a TypedDict or a msgspec.Struct, or the Pickle serializer"

@@ -363,6 +363,8 @@ def argument_names(function: Function, count: int) -> Sequence[str]:
 
 
 def refuse_asynchronous(function: Function) -> None:
-    """Raise `TypeError` for a coroutine function: what it gives is always true."""
+    """Raise `TypeError` for a coroutine or generator function: what it gives is always true."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{function!r} is asynchronous: a query needs the answer at once; write it without async")
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(f"{function!r} has 'yield' in it: a query needs the answer itself; write it with return")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator
+from datetime import date, datetime, time
 from typing import Any, Callable, Optional
 
+from ...values.base import typename
 from . import compared, fields
 from .known import BOOL, FLOAT, INT, NUMBERS, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Node
@@ -277,9 +279,15 @@ def _result(sign: str, left: Known, right: Known) -> tuple[Known, bool]:
     return compared.something(left, right), True
 
 
+_UNSIGNED = {str, bytes, date, datetime, time}
+"""Types of which values are sorted, and have no negative."""
+
+
 def signed(recorder: Recorder, sign: str) -> Any:
     """What a sign before *recorder* gives."""
     trace, known = recorder.zlmdb_trace, recorder.zlmdb_known
+    if known.cls in _UNSIGNED and not known.optional:
+        trace.refuse(f"{sign}{recorder.zlmdb_node!r}: a {typename(known.cls)} has no sign; write desc(...) in order_by")
     raises = known.cls not in (int, float, bool) or (sign == "~" and known.cls is float)
     return recorded(trace, trace.nodes.make(Unary, sign, recorder.zlmdb_node, raises, _sign(known)))
 
