@@ -774,3 +774,24 @@ def test_a_block_does_not_look_through_those_that_have_ended(monkeypatch: pytest
         finally:
             gc.enable()
         assert len(looked) < 100
+
+
+@pytest.mark.skipif(COUNTS_REFERENCES, reason="this interpreter uses the tables of a block again")
+@pytest.mark.parametrize("write", [False, True])
+def test_the_tables_of_an_ended_block_do_not_wait_for_a_collection_of_everything(write: bool) -> None:
+    with zlmdb.open(None, Store) as db:
+
+        def block() -> weakref.ref[Any]:
+            with db.write() if write else db.read() as t:
+                len(t.numbers)
+                return weakref.ref(t.numbers)
+
+        gc.collect()
+        gc.disable()  # what is young is freed nevertheless
+        try:
+            left = [block() for _ in range(5)]
+            for _ in range(100_000):
+                bytearray(100)
+        finally:
+            gc.enable()
+        assert [one() for one in left] == [None] * 5
