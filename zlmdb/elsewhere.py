@@ -33,7 +33,7 @@ class Elsewhere:
         for base in owner.__mro__:  # a derived class may have it from its other bases, which come later
             found = vars(base).get(name, self)
             if type(found) is not Elsewhere:
-                get = getattr(type(found), "__get__", None)
+                get = getattr(found.__class__, "__get__", None)
                 return found if get is None else get(found, holder, owner)
         if holder is None:
             raise AttributeError(f"type object {owner.__name__!r} has no attribute {name!r}")
@@ -53,8 +53,12 @@ def tell(cls: type[Any], names: Iterable[str], says: Says) -> None:
     _SAYS[cls] = says
     tell_more(cls, names)
     listed: Any = cls.__dir__
+
+    def __dir__(holder: object) -> list[str]:
+        return present(type(holder), listed(holder), getattr(holder, "__dict__", ()))
+
     plain: Any = cls
-    plain.__dir__ = lambda holder: present(type(holder), listed(holder), getattr(holder, "__dict__", ()))
+    plain.__dir__ = __dir__
 
 
 def tell_more(cls: type[Any], names: Iterable[str]) -> None:
@@ -104,8 +108,8 @@ def lacking(holder: object, name: str) -> AttributeError:
 def say_more(error: Any) -> None:
     """Make the text of Python's own *error* that of the class, if it names the object, as it does since Python 3.10."""
     holder = getattr(error, "obj", None) if type(error) is AttributeError else None
-    if holder is not None and error.args == (has_no(holder, error.name),):
-        text = _said(holder, error.name)
+    if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
+        text = _said(holder, name)
         if text:
             error.args = (text,)
             error.obj = None  # as above

@@ -57,7 +57,7 @@ class _Aggregate(NamedTuple):
         for followed in functions:
             found.append(followed.reading)
             for value in followed.parameters[1:]:
-                kind = type(value)
+                kind: type[Any] = value.__class__
                 if kind in _PLAIN:
                     found.append((kind, value))
                 elif hasattr(kind, "_query_table") or hasattr(kind, "_query_types"):  # links: it is told by what it is

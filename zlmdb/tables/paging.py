@@ -143,4 +143,5 @@ def _said(followed: Followed) -> Any:
 
 def _told(value: Any) -> str:
     """*value*, which a function captured, as the same text in every process."""
-    return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
+    several: Any = value
+    return repr(sorted(map(repr, several)) if isinstance(value, frozenset) else value)

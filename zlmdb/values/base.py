@@ -275,7 +275,7 @@ def typename(annotation: Any) -> str:
 
 def near(value: Any, classes: Collection[type[Any]]) -> str:
     """What to say of *value*, which is refused, if its class looks like one of *classes*; "" if it does not."""
-    cls: type[Any] = type(value)
+    cls: type[Any] = value.__class__
     name = typename(cls)
     if cls in classes or cls is bool:
         return ""

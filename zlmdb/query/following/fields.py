@@ -184,8 +184,9 @@ def item(recorder: Recorder, key: Any) -> Any:
 
 
 def _item_known(recorder: Recorder, known: Known, key: Any) -> tuple[Known, bool]:
+    bounds: Any = key
     if isinstance(key, slice):
-        step: Any = key.step
+        step: Any = bounds.step
         raises = not (step is None or (type(step) is int and step != 0))
         return (known, raises) if known.cls in (str, bytes, list) else (SOMETHING, True)
     positions = known.positions()
