@@ -293,10 +293,12 @@ def test_a_table_given_as_the_value_of_an_attribute_is_refused_with_the_line_to_
     class Empty(zlmdb.Schema):
         """Declares no table."""
 
-    with zlmdb.open(None, Empty) as db, db.read() as t:
-        none: Any = t
-        with pytest.raises(AttributeError, match=r"annotate it in the class, users: Table\[KeyType, ValueType\]"):
-            none.users  # noqa: B018
+    def look_up(t: Any) -> None:
+        t.users  # noqa: B018
+
+    advice = r"annotate it in the class, users: Table\[KeyType, ValueType\]"
+    with zlmdb.open(None, Empty) as db, pytest.raises(AttributeError, match=advice):
+        db.run(look_up)
 
     class Hidden(zlmdb.Schema):
         _hidden: zlmdb.Table[str, int]
