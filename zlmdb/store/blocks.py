@@ -127,4 +127,9 @@ def is_over(block: Entered, collected: bool = False) -> bool:
         return True
     if not COUNTS_REFERENCES and not collected and statement() is not None:
         gc.collect()
+        leave = statement()
+        if leave is not None:  # also where an interrupt came into its call, and the traceback is kept
+            clear_frames(leave)
+            del leave
+            gc.collect()
     return statement() is None
