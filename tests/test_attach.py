@@ -349,7 +349,8 @@ def test_threads_attach_at_once(make_db: Callable[..., Any]) -> None:
         thread.start()
     for thread in threads:
         thread.join(600)
-    assert errors == []
+    for error in errors:
+        raise error
     with db.begin() as txn:
         for number, mine in outcome.items():
             for i, pmap in enumerate(mine):
@@ -378,7 +379,8 @@ def test_threads_open_the_same_new_file_at_once(make_db: Callable[..., Any], com
         thread.start()
     for thread in threads:
         thread.join(600)
-    assert errors == []
+    for error in errors:
+        raise error
     with make_db(Nothing) as db, db.read() as t:
         rows = {number * 100 + i: number for number in range(5) for i in range(5)}
         assert dict(t["shared"]) == rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,3 +100,31 @@ def test_a_function_that_has_captured_an_index_is_called(db: Any) -> None:
         some = t.texts.where(lambda text: index.count() > 0)
         assert some.keys().all() == [1]
         assert "attribute count of index, which is a IndexView" in str(some.explain())
+
+
+@pytest.mark.twice
+def test_databases_may_be_opened_by_several_threads() -> None:
+    """Each adds to the class of databases the names of its tables, while another one looks at what is there."""
+    interval = sys.getswitchinterval()
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(40):
+                tables = {f"table_{number}_{i}": zlmdb.Table[int, int]}
+                with zlmdb.open(None, type("Own", (zlmdb.Schema,), {"__annotations__": tables})) as db:
+                    assert "read" in dir(db)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    for error in errors:
+        raise error

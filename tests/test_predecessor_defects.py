@@ -649,7 +649,8 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert errors == []
+    for error in errors:
+        raise error
     assert results == ["x"] * 150
 
 

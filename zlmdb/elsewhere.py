@@ -63,8 +63,9 @@ def tell(cls: type[Any], names: Iterable[str], says: Says) -> None:
 
 def tell_more(cls: type[Any], names: Iterable[str]) -> None:
     """As `tell`, of some more *names*."""
-    for name in {*names} - _names(cls)[0]:
-        setattr(cls, name, Elsewhere(name))
+    for name in names:
+        if not any([name in vars(base) for base in cls.__mro__]):
+            setattr(cls, name, Elsewhere(name))
 
 
 def present(cls: type[Any], listed: Iterable[str], own: Container[str] = ()) -> list[str]:
@@ -83,7 +84,7 @@ def _names(cls: type[Any]) -> tuple[set[str], set[str]]:
     there: set[str] = set()
     told: set[str] = set()
     for base in cls.__mro__:
-        for name, value in vars(base).items():
+        for name, value in list(vars(base).items()):  # another thread may open a database, which tells more
             (told if type(value) is Elsewhere else there).add(name)
     return there, told
 
