@@ -111,7 +111,7 @@ def test_what_is_misspelt_of_a_table_is_answered_with_the_nearest_name(db: Any, 
         with pytest.raises(AttributeError) as caught, block() as t:
             getattr(t.users, name)
         assert str(caught.value) == f"'Users' object has no attribute '{name}'" + advice * NAMES_THE_OBJECT
-        shown = "".join(traceback.format_exception(AttributeError, caught.value, None))
+        shown = "".join(traceback.format_exception(AttributeError, caught.value, None, chain=False))
         assert shown == f"AttributeError: {caught.value}\n"  # and no suggestion of Python's own
 
 

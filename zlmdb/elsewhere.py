@@ -84,7 +84,7 @@ def _names(cls: type[Any]) -> tuple[set[str], set[str]]:
     there: set[str] = set()
     told: set[str] = set()
     for base in cls.__mro__:
-        for name, value in list(vars(base).items()):  # another thread may open a database, which tells more
+        for name, value in vars(base).copy().items():  # another thread may open a database, which tells more
             (told if type(value) is Elsewhere else there).add(name)
     return there, told
 

@@ -107,8 +107,9 @@ class SchemaExit(property):
         tables._unit.txn._leave(*error)
 
 
-def clear_frames(*objects: Any) -> None:
-    """Remove *objects* from frames of zlmdb that an interrupt ended and a traceback keeps."""
+def clear_frames(*objects: Any) -> bool:
+    """Remove *objects* from frames of zlmdb that an interrupt ended and a traceback keeps; false if there are none."""
+    cleared = False
     frames = [one for one in gc.get_referrers(*objects) if isinstance(one, FrameType)]
     for frame in frames:
         code = frame.f_code
@@ -116,6 +117,18 @@ def clear_frames(*objects: Any) -> None:
         if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_GENERATOR:
             with suppress(RuntimeError):  # the function runs, here or in another thread
                 frame.clear()
+                cleared = True
+    return cleared
+
+
+def was_kept(block: Any) -> bool:
+    """Whether a traceback kept the end of the statement of *block*, where references are not counted; now it does not.
+
+    So it is after an interrupt before the first step of that end. To find out takes as long as a collection.
+    """
+    statement: Optional[ref[Leave]] = getattr(block, "_block", None)
+    leave = None if statement is None or COUNTS_REFERENCES else statement()
+    return leave is not None and clear_frames(leave)
 
 
 def is_over(block: Entered, collected: bool = False) -> bool:
@@ -127,9 +140,4 @@ def is_over(block: Entered, collected: bool = False) -> bool:
         return True
     if not COUNTS_REFERENCES and not collected and statement() is not None:
         gc.collect()
-        leave = statement()
-        if leave is not None:  # also where an interrupt came into its call, and the traceback is kept
-            clear_frames(leave)
-            del leave
-            gc.collect()
     return statement() is None

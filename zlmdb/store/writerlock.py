@@ -24,7 +24,7 @@ from ..handlers import close_files
 from ..locks import monotonic as _clock
 from ..log import log
 from . import lockfile
-from .blocks import BlockExit, Leave, is_over
+from .blocks import BlockExit, Leave, is_over, was_kept
 from .holds import Hold, Holder, Turn, is_alive, wake
 from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, WANTED, is_at
 
@@ -297,7 +297,7 @@ class WriterLock:
     def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
         start = _clock()
         deadline = None if timeout is None else start + timeout
-        logged = False
+        logged = looked = False
         if hold.called is None:
             hold.called = threading.Lock()
         hold.called.acquire(False)
@@ -315,6 +315,8 @@ class WriterLock:
                 other = self._in_fact(other)
                 # Who was only called may be this thread, with a claim that it has given up meanwhile.
                 if other.thread == hold.thread and self.owner == hold.thread:
+                    if not looked and (looked := was_kept(other.holder())):  # it may be over in the next round
+                        continue
                     raise errors.NestedTransaction(
                         "this thread has a write transaction open already, and would wait for itself forever: "
                         "use the tables of that one, in `with t.txn.savepoint():` if they are to be undone apart"
