@@ -16,7 +16,7 @@ import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple, Optional
 
 import lmdb
 import pytest
@@ -1000,6 +1000,63 @@ def test_without_a_reservation_run_grows_as_it_goes(make_db: Callable[..., Any],
     with db.read() as t:
         assert len(t.blobs) == 3000
     assert numbers(db) == {"a": 1}
+
+
+class Brief(NamedTuple):
+    data: bytes
+    until: Optional[float]
+
+
+class Briefs(zlmdb.Table[int, zlmdb.Msgpack[Brief]], expires="until"):
+    by_data = zlmdb.Index[bytes](lambda record: record.data[:8], version=1)
+
+
+class Brevity(zlmdb.Schema):
+    briefs: Briefs
+
+
+@pytest.mark.usefixtures("small_steps")
+@on_disk
+def test_without_a_reservation_run_grows_where_records_expire(make_db: Callable[..., Any], combo: str) -> None:
+    db = make_db(Brevity)
+    started = []
+
+    def work(t: Any) -> None:
+        started.append(1)
+        for key in range(3000):
+            # Every other record has expired already, which the general form stores.
+            t.briefs[key] = Brief(bytes(1000), 1.0 if key % 2 else None)
+
+    db.run(work)
+    assert len(started) > 1
+    with db.read() as t:
+        assert len(t.briefs) == 1500
+
+
+@pytest.mark.usefixtures("small_steps")
+@on_disk
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_run_grows_although_the_function_goes_on_after_a_full_map(
+    make_db: Callable[..., Any], combo: str, goes_on: bool
+) -> None:
+    db = make_db(Bigger)
+    seen = []
+
+    def work(t: Any) -> None:
+        try:
+            fill(t, 3)
+        except zlmdb.DatabaseFull as error:
+            seen.append(error)
+            if goes_on:
+                with pytest.raises(zlmdb.TransactionPoisoned, match="memory map .* is full") as caught:
+                    fill(t, 1)
+                assert caught.value.__cause__ is error
+                len(t.blobs)
+
+    db.run(work)
+    assert seen
+    with db.read() as t:
+        assert len(t.blobs) == 750
 
 
 @pytest.mark.usefixtures("small_steps")

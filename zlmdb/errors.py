@@ -194,6 +194,7 @@ class WriterTimeout(Error, TimeoutError):
 def raise_as(ours: Exception, error: Exception) -> NoReturn:
     """Raise *ours*, the translation of the engine's *error*, from *error*.
 
-    An error without a translation is raised itself, with the cause that it has.
+    An error without a translation is raised itself, and one that has a cause keeps it.
     """
-    raise ours from (error.__cause__ if ours is error else error)
+    cause = ours.__cause__
+    raise ours from (error if cause is None and ours is not error else cause)

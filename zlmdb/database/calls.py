@@ -157,12 +157,12 @@ class Calls(DatabaseState, Generic[S_co]):
 
     def _to_run_again(self, error: BaseException, write: bool, grown: int) -> bool:
         """Whether to run a transaction again that failed with *error*; the map had *grown* so often when it began."""
+        if isinstance(error, errors.TransactionPoisoned) and error.__cause__ is not None:
+            error = error.__cause__  # the function has gone on after it
         if isinstance(error, errors.DatabaseFull):
             # What another thread met since then may have been an error of another kind.
             full = error.size is not None
             return write and self._open_store.grow(self._opening.timeout, grown, full=full)
-        if isinstance(error, errors.TransactionPoisoned) and error.__cause__ is not None:
-            error = error.__cause__  # the function has gone on after it
         return isinstance(error, errors.Conflict) and self._open_store.engine.retry(error)
 
     # -- asyncio --------------------------------------------------------------------------------------------------

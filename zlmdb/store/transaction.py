@@ -26,7 +26,7 @@ from .rawrecords import RawRecords
 from .scans import Scans
 from .store import Store
 from .transactionend import TransactionEnd
-from .transactionstate import needs_room
+from .transactionstate import needs_room, poisoned
 
 if TYPE_CHECKING:
     from .transactionstats import TransactionStats
@@ -209,10 +209,7 @@ class Transaction(TransactionEnd, RawRecords):
             error = self._error
             del raw  # see `_roll_back`
             self.abort()
-            raise errors.TransactionPoisoned(
-                f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was "
-                f"stored: {error!r}"
-            ) from error
+            raise poisoned(error)
         if self._deferred is not None:
             self._check_deferred()
         try:

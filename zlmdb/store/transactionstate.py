@@ -243,6 +243,8 @@ class TransactionState:
     def _translate(self, error: Exception, **details: Any) -> Exception:
         """The error of zlmdb for an error of the engine. Poisons the transaction if nothing may be committed."""
         ours = self._store.engine.translate(error, **details)
+        if self._error is not None and isinstance(ours, errors.TransactionClosed):  # it is why the engine refuses
+            return poisoned(self._error)
         if isinstance(ours, _POISON) and self._write:
             self._odd = True
             self._error = ours
@@ -296,6 +298,16 @@ class TransactionState:
         """Raise `ForkedTransaction` in a child of the process in which the transaction began."""
         if self._is_forked:
             forked()
+
+
+def poisoned(error: BaseException) -> errors.TransactionPoisoned:
+    """What a transaction raises that *error* broke, its cause."""
+    ours = errors.TransactionPoisoned(
+        f"an error in the middle of a write broke the transaction, which can only be aborted, nothing was stored: "
+        f"{error!r}"
+    )
+    ours.__cause__ = error
+    return ours
 
 
 def needs_room(error: Exception) -> bool:

@@ -39,10 +39,10 @@ def __setitem__(self, key, value):
         data = dump(value)
         {reload}
         {new}
-        {check_time}
     except Exception as error:
         let_through(error)
         return general(self, key, value)
+    {check_time}
     owner, txn, raw, db, watched, handles = self._writer
     if not owner._is_owned():
         return general(self, key, value)
