@@ -19,14 +19,14 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Optional, Protocol
 from weakref import ref
 
 Leave = Callable[[Optional[type[BaseException]], Optional[BaseException], Optional[TracebackType]], None]
-_CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
+_CO_SUSPENDS = 0x2A0  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR of `inspect`, which takes long to import
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
 
@@ -113,8 +113,8 @@ def clear_frames(*objects: Any) -> bool:
     frames = [one for one in gc.get_referrers(*objects) if isinstance(one, FrameType)]
     for frame in frames:
         code = frame.f_code
-        # To clear the frame of a generator is to end it.
-        if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_GENERATOR:
+        # To clear the frame of a generator or coroutine is to end it.
+        if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_SUSPENDS:
             with suppress(RuntimeError):  # the function runs, here or in another thread
                 frame.clear()
                 cleared = True
@@ -124,11 +124,44 @@ def clear_frames(*objects: Any) -> bool:
 def was_kept(block: Any) -> bool:
     """Whether a traceback kept the end of the statement of *block*, where references are not counted; now it does not.
 
-    So it is after an interrupt before the first step of that end. To find out takes as long as a collection.
+    So it is after an interrupt before the first step of that end. To find out takes longer than a collection, so it is
+    only done where the block cannot be seen to run.
     """
     statement: Optional[ref[Leave]] = getattr(block, "_block", None)
     leave = None if statement is None or COUNTS_REFERENCES else statement()
-    return leave is not None and clear_frames(leave)
+    return leave is not None and not _is_running(block) and clear_frames(leave)
+
+
+def _is_running(block: Any) -> bool:
+    """Whether a caller is seen to be in the statement of *block*, which this thread began."""
+    opener, begun = getattr(block, "_opener", None), getattr(block, "_instruction", -1)
+    if opener is None:
+        return False
+    end = _end_of_statement(opener, begun)
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is opener and begun < frame.f_lasti < end:
+            return True
+        frame = frame.f_back
+    return False
+
+
+@lru_cache(maxsize=256)
+def _end_of_statement(code: CodeType, begun: int) -> int:
+    """Where in *code* the ``with`` statement ends whose object the instruction at *begun* made or entered.
+
+    0 if it made the object for another purpose; as far as the function goes if it was begun by its caller.
+    """
+    if begun < 0:
+        return len(code.co_code)
+    import dis  # late: only where references are not counted, and there for errors
+
+    for one in dis.get_instructions(code):
+        if one.offset >= begun and one.opname.startswith("SETUP_"):
+            return int(one.argval) if one.opname.endswith("_WITH") else 0
+        if one.offset > begun and one.opname != "EXTENDED_ARG":
+            break
+    return 0
 
 
 def is_over(block: Entered, collected: bool = False) -> bool:
@@ -138,6 +171,6 @@ def is_over(block: Entered, collected: bool = False) -> bool:
         return False
     if block._exit:  # it never got there
         return True
-    if not COUNTS_REFERENCES and not collected and statement() is not None:
+    if not COUNTS_REFERENCES and not collected and statement() is not None and not _is_running(block):
         gc.collect()
     return statement() is None
