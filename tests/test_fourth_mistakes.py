@@ -106,6 +106,9 @@ class Person:
     tags: list[str]
     city: Optional[str] = None
 
+    def is_tagged(self) -> bool:
+        return bool(self.tags)
+
 
 class People(zlmdb.Schema):
     people: zlmdb.Table[int, Person]
@@ -126,6 +129,8 @@ def _yields(person: Person) -> Iterator[bool]:
         (lambda p: p.group_by(lambda r: r.tags, lambda g: g.count()), r"group_by: unhashable .*, but tuple\(...\)"),
         (lambda p: p.group_by(lambda r: r.tags, lambda g: g.first()), r"group_by: unhashable .*, but tuple\(...\)"),
         (lambda p: p.where(_yields), "_yields .* has 'yield' in it: a query needs the answer itself"),
+        (lambda p: p.where(lambda r: r.is_tagged), r"gives the method is_tagged itself.*: call it, is_tagged\(\)"),
+        (lambda p: p.where(lambda r: r.born and r.name.isupper), r"the method isupper itself.*: call it, isupper\(\)"),
     ],
 )
 def test_a_function_that_gives_no_answer_says_what_it_should_give(asked: Any, advice: str) -> None:

@@ -144,6 +144,11 @@ class Bound:
         raises = not (sure and name in NEVER_RAISING and all([_is_taken(one) for one in given]))
         return trace.recorded(trace.nodes.make(Method, holder, name, arguments, tuple(kwargs), raises, result))
 
+    def sure_name(self) -> str:
+        """The name of the method, if it is surely one, and not a field of that name."""
+        cls = self._recorder.zlmdb_known.cls
+        return self._name if cls is not None and base(cls) in METHODS else ""
+
     def __getattr__(self, name: str) -> Any:
         return self._blocked()
 

@@ -12,7 +12,7 @@ from ...namedtuples import NamedTuple
 from .arity import takes_key
 from .captured import Step, cells_again, frozen, plain_cells, read_again
 from .code import ByCode, understood
-from .fields import static
+from .fields import Bound, static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
@@ -321,7 +321,10 @@ class Following:
         def once() -> Node:
             seen = session.see(0)
             ready = seen.ready() if isinstance(seen, Sight) else seen  # before anything is recorded
-            return node_of(session, ready(*[session.recorded(argument) for argument in arguments]))
+            answer = ready(*[session.recorded(argument) for argument in arguments])
+            if condition:
+                refuse_method(session, answer)
+            return node_of(session, answer)
 
         while True:
             try:
@@ -360,6 +363,18 @@ def argument_names(function: Function, count: int) -> Sequence[str]:
     if type(code) is types.CodeType and code.co_argcount >= count:
         return code.co_varnames[:count]
     return ("key", "value")[-count:]
+
+
+def refuse_method(session: Session, answer: Any) -> None:
+    """Refuse a condition whose *answer* is a method of the record itself: a pair of parentheses was forgotten."""
+    name = ""
+    if type(answer) is Bound:
+        name = answer.sure_name()
+    elif type(answer) is types.MethodType and hasattr(kind_of(answer.__self__), "zlmdb_node"):
+        seen: Any = answer.__func__
+        name = getattr(seen.original(), "__name__", "") if isinstance(seen, Sight) else ""
+    if name:
+        session.refuse(f"the condition gives the method {name} itself, which is always true: call it, {name}()")
 
 
 def refuse_asynchronous(function: Function) -> None:
