@@ -242,6 +242,29 @@ def test_an_exit_stack_takes_transactions(db: Any) -> None:
         assert stack.enter_context(db.begin())._begun
 
 
+def test_a_nested_write_is_refused_without_a_search_where_its_block_is_seen_to_run(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search for what keeps a block that is over takes seconds in a large program, where there is one."""
+
+    def fails(*objects: Any) -> bool:
+        raise AssertionError("it searched")
+
+    monkeypatch.setattr(blocks, "clear_frames", fails)
+
+    def nested() -> None:
+        with pytest.raises(zlmdb.NestedTransaction), db.write():
+            pass
+
+    with db.write():
+        nested()
+        with pytest.raises(zlmdb.NestedTransaction), db.write():
+            pass
+    with db.begin(write=True):
+        nested()
+    db.run(lambda t: nested())
+
+
 def test_a_block_that_was_entered_by_hand_is_not_taken_for_one_that_is_over(db: Any) -> None:
     block = db.write()
     t = block.__enter__()

@@ -137,31 +137,31 @@ def _is_running(block: Any) -> bool:
     opener, begun = getattr(block, "_opener", None), getattr(block, "_instruction", -1)
     if opener is None:
         return False
-    end = _end_of_statement(opener, begun)
+    entered, end = _statement(opener, begun)
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None:
-        if frame.f_code is opener and begun < frame.f_lasti < end:
+        if frame.f_code is opener and entered < frame.f_lasti < end:
             return True
         frame = frame.f_back
     return False
 
 
 @lru_cache(maxsize=256)
-def _end_of_statement(code: CodeType, begun: int) -> int:
-    """Where in *code* the ``with`` statement ends whose object the instruction at *begun* made or entered.
+def _statement(code: CodeType, begun: int) -> tuple[int, int]:
+    """Where in *code* the ``with`` statement begins and ends whose object the instruction at *begun* made or enters.
 
-    0 if it made the object for another purpose; as far as the function goes if it was begun by its caller.
+    Zeros if it made the object for another purpose; the whole function if its caller began.
     """
     if begun < 0:
-        return len(code.co_code)
+        return -1, len(code.co_code)
     import dis  # late: only where references are not counted, and there for errors
 
     for one in dis.get_instructions(code):
         if one.offset >= begun and one.opname.startswith("SETUP_"):
-            return int(one.argval) if one.opname.endswith("_WITH") else 0
+            return (one.offset, int(one.argval)) if one.opname.endswith("_WITH") else (0, 0)
         if one.offset > begun and one.opname != "EXTENDED_ARG":
             break
-    return 0
+    return 0, 0
 
 
 def is_over(block: Entered, collected: bool = False) -> bool:
