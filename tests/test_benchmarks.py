@@ -9,6 +9,7 @@ import importlib.util
 import json
 import shutil
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -54,6 +55,7 @@ from benchmarks.workloads import (
     INSIDE,
     WORKLOADS,
     caching,
+    crowd,
     inside,
     questions,
     queueing,
@@ -214,6 +216,22 @@ def test_every_contender_has_small_transactions_by_threads_in_flight_and_by_task
 def test_who_always_syncs_is_beside_those_that_sync() -> None:
     taking = [takes_part("ObjectBox", WORKLOADS[name]) for name in ("transactions", "transactions_durable")]
     assert taking == [False, True]
+
+
+def test_threads_that_take_too_long_end_and_what_they_had_to_do_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "PATIENCE", 0.05)
+    done: list[int] = []
+
+    def work(share: list[int]) -> None:
+        for one in share:
+            done.append(one)
+            if threading.current_thread() is not threading.main_thread():
+                sleep(0.04)
+
+    with pytest.raises(base.Cannot, match="3 threads did not finish within"):
+        crowd.in_threads(crowd.shared_out(range(30), 3), Clock(), lambda: None, work)
+    assert set(done) == {*range(30)}
+    assert len(done) < 50
 
 
 def test_a_small_transaction_that_is_lost_is_no_figure(tmp_path: Path) -> None:
