@@ -3,6 +3,7 @@
 It takes the lock of the writers as a block does. It has no statement by whose end an interrupted block is recognised,
 so it catches everything: whatever exception comes, wherever it comes, undoes the transaction and releases the lock. If
 a second one comes into that, the lock is released with the frame of the function, or by the next write of its thread.
+On PyPy signals wait for its end: py-lmdb is Python code there, which could not bear what they raise.
 
 It knows tables without indexes and without followers. What it knows of the file holds as for reads: see `auto`. With a
 limit it asks for room, as `Transaction.commit` does.
@@ -20,7 +21,7 @@ from .. import errors
 from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
-from ..locks import monotonic
+from ..locks import monotonic, undisturbed
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.lockfile import BUSY, OTHERS
 from ..store.store import Store
@@ -50,45 +51,46 @@ def __setitem__(self, key, value):
         return general(self, key, value)
     stored = False
     try:
-        single._since = now = clock()
-        single._thread = me = thread()
-        writer = store.writer
-        hold = single._hold
-        alone = writer.alone
-        taken = False
-        if alone is not None and writer._next is None:  # as `WriterLock.take`, without the call
-            hold.thread = me
-            hold.turn = None
-            if writer._claims.setdefault(0, hold) is hold:
-                alone[busy] = 1
-                if alone[others]:
-                    writer.release(hold)
-                else:
-                    taken = True
-        if (taken or {taken}) and now < store.quiet.{quiet} and known.writes and storage.indexes is indexes:
+        {undisturbed}:
+            single._since = now = clock()
+            single._thread = me = thread()
+            writer = store.writer
+            hold = single._hold
+            alone = writer.alone
+            taken = False
+            if alone is not None and writer._next is None:  # as `WriterLock.take`, without the call
+                hold.thread = me
+                hold.turn = None
+                if writer._claims.setdefault(0, hold) is hold:
+                    alone[busy] = 1
+                    if alone[others]:
+                        writer.release(hold)
+                    else:
+                        taken = True
+            if (taken or {taken}) and now < store.quiet.{quiet} and known.writes and storage.indexes is indexes:
 {enter}\
-            single._raw = raw = store.env.begin(None, None, True)
-            snapshot, era = store._era
-            if era == known.era and snapshot == raw.id() - 1 and store.sequence == known.sequence:
-                raw.put(encoded, data, True, True, False, known.handle)
+                single._raw = raw = store.env.begin(None, None, True)
+                snapshot, era = store._era
+                if era == known.era and snapshot == raw.id() - 1 and store.sequence == known.sequence:
+                    raw.put(encoded, data, True, True, False, known.handle)
 {room}\
-                stored = True
-                store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
-                raw.commit()
-                single._raw = None
+                    stored = True
+                    store._era = snapshot + 1, era  # before others read it: as `Store.goes_on`
+                    raw.commit()
+                    single._raw = None
 {leave}\
-                if alone is not writer.alone or alone is None:
-                    writer.release(hold)
-                else:  # as `WriterLock.release`, without the call
-                    alone[busy] = 0
-                    del writer._claims[0]
-                    if writer._waiters:
-                        writer.wake_next()
-                single._since = 0.0
-            else:
-                raw.commit()  # of nothing: an abort waits until no thread is reading
-        if not stored:
-            single._clear()
+                    if alone is not writer.alone or alone is None:
+                        writer.release(hold)
+                    else:  # as `WriterLock.release`, without the call
+                        alone[busy] = 0
+                        del writer._claims[0]
+                        if writer._waiters:
+                            writer.wake_next()
+                    single._since = 0.0
+                else:
+                    raw.commit()  # of nothing: an abort waits until no thread is reading
+            if not stored:
+                single._clear()
     except BaseException as error:
         if recover(single, error, stored):
             raise
@@ -101,14 +103,14 @@ def __setitem__(self, key, value):
     return general(self, key, value)
 """
 
-_ENTER = "            store._gate.admit(single)\n"
+_ENTER = "                store._gate.admit(single)\n"
 _ROOM = """\
-                if clock() >= store.quiet.roomy:
-                    store.require_room(raw, known.sequence, {}, now)
+                    if clock() >= store.quiet.roomy:
+                        store.require_room(raw, known.sequence, {}, now)
 """
 _LEAVE = """\
-                single._odd.leave(single)
-                single._odd = False
+                    single._odd.leave(single)
+                    single._odd = False
 """
 
 
@@ -184,7 +186,7 @@ _WRITES = Recipe("single writes", raw=EngineTransaction, single=SingleWrite, kno
 def is_plain(cls: type[Table[Any, Any]], storage: Storage[Any, Any], store: Store) -> bool:
     """Whether records of *storage*, in tables of the class *cls*, are stored by nothing but a put of the engine."""
     simple = not (storage.indexes or storage.followers or store.readonly or (store.limited and not store.engine.moves))
-    return COUNTS_REFERENCES and simple and cls.__setitem__ is Table.__setitem__ and store.writer.path is not None
+    return simple and cls.__setitem__ is Table.__setitem__ and store.writer.path is not None
 
 
 def compiled(
@@ -196,6 +198,7 @@ def compiled(
     # Where no commit waits for the disk, nobody waits for a group.
     never_waits = store.engine.options.durability == "none"
     taken = "writer.take(hold, me)"
+    waits = never_waits and COUNTS_REFERENCES  # signals do not wait for that
     source, names = writing(
         _WRITING,
         storage,
@@ -203,13 +206,15 @@ def compiled(
             "general": general, "take": idle.pop, "give": idle.append, "idle": idle, "made": SingleWrite,
             "store": store, "known": known, "storage": storage, "indexes": storage.indexes, "clock": monotonic,
             "recover": _recover, "thread": threading.get_ident, "busy": BUSY, "others": OTHERS,
+            "undisturbed": undisturbed,
         },
+        undisturbed="if True" if COUNTS_REFERENCES else "with undisturbed",  # else the engine could not bear a signal
         alone="pass" if never_waits else "if not self._db._writes_alone(): return self._share(key, value)",
         quiet="gated_writes" if gated else "writes",
         enter=_ENTER if gated else "",
         room=_ROOM if store.limited else "",
         leave=_LEAVE if gated else "",
-        taken=f"{taken} or writer.acquire(self._db._timeout, hold) is None" if never_waits else taken,
+        taken=f"{taken} or writer.acquire(self._db._timeout, hold) is None" if waits else taken,
     )  # fmt: skip
     subject = f"{storage.key.name} at {storage.prefix.hex() or 'no prefix'}"
     made: Mapping[str, Any] = _WRITES.functions(subject, source, names, self=owner)
