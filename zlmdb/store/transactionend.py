@@ -177,6 +177,10 @@ class TransactionEnd(Savepoints):
 
     def _abandon(self) -> None:
         """Abort, from a finaliser: the memory engine must not wait for its lock, which a frame below may hold."""
+        with undisturbed:  # else an interrupt could release the writer lock while the engine's transaction goes on
+            self._abandon_now()
+
+    def _abandon_now(self) -> None:
         self._forget()
         try:
             if self._abandons:
@@ -184,7 +188,7 @@ class TransactionEnd(Savepoints):
             elif self._raw is not None or self._held:
                 with suppress(Exception):  # it may have been ended
                     self._leave_savepoints()
-                with suppress(Exception), undisturbed:
+                with suppress(Exception):
                     self._roll_back()
         finally:
             self._outer.clear()
