@@ -475,6 +475,29 @@ def test_close_ends_although_others_go_on_submitting(tmp_path: Path) -> None:
         assert dict(t.numbers) == {1: sum(future.exception(0) is None for future in submitted), 2: 1}
 
 
+def test_close_waits_for_a_thread_that_another_one_is_about_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(threading.Thread):
+        def start(self) -> None:
+            if self.name == "zlmdb-submit":
+                starting.set()
+                time.sleep(0.1)
+            super().start()
+
+    starting = threading.Event()
+    with zlmdb.open(tmp_path / "s", Store) as db:
+        monkeypatch.setattr(threading, "Thread", Slow)
+        other = threading.Thread(target=lambda: db.submit(put(1)))
+        other.start()
+        assert starting.wait(60)
+        last = db.submit(put(2))
+    assert last.done()
+    other.join(60)
+    with zlmdb.open(tmp_path / "s", Store) as db, db.read() as t:
+        assert set(t.numbers) == {1, 2}
+
+
 def test_who_led_in_vain_joins_the_groups_of_blocks_again(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "t", Store, timeout=0.1) as db:
         db.submit(put(1)).result(20)  # there is a group commit from now on

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _get_ident = threading.get_ident
 
+_SOON = 0.001  # seconds in which a thread begins
 _LOOK_AGAIN = 0.05  # seconds after which a member that waits looks whether anybody leads
 _LINGER = 0.1  # seconds without work after which the thread of `submit` ends
 _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
@@ -172,12 +174,24 @@ class Groups:
             return
         self._closing = True
         try:
-            for worker in list(self._workers):
-                while worker.is_alive() and worker is not me and self._store.writer.owner != me.ident:
+            ended = {me}
+            while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
+                while self._store.writer.owner != me.ident:
                     self._work_now()
-                    worker.join(_LOOK_AGAIN)
+                    if not self._goes_on(waited[0]):
+                        break
+                ended.add(waited[0])
         finally:
             self._closing = False
+
+    def _goes_on(self, worker: threading.Thread) -> bool:
+        """Wait a little for *worker* to end; whether it has not."""
+        try:
+            worker.join(_LOOK_AGAIN)
+        except RuntimeError:  # another thread is about to start it, unless an interrupt came
+            time.sleep(_SOON)
+            return self._worker is worker
+        return worker.is_alive()
 
     def desk(self) -> Any:
         """That of the running event loop, which looks whether a task waits for itself; None without one."""
