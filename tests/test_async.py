@@ -208,7 +208,8 @@ def test_closing_while_tasks_read_leaves_no_thread_and_tells_them(tmp_path: Path
                 thread.join(60)
     finally:
         sys.setswitchinterval(interval)
-    assert not others
+    for error in others:
+        raise error
     assert set(threading.enumerate()) == before
 
 

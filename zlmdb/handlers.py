@@ -16,6 +16,12 @@ _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of
 OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep, "<zlmdb "
 """How the names of the files begin that zlmdb's functions are from: those of the package, and generated ones."""
 
+SUSPENDS = 0x2A0
+"""``co_flags`` of generators, coroutines and asynchronous generators: `inspect`, which has them, takes long to import.
+
+To clear the frame of one is to end it.
+"""
+
 
 def let_through(error: BaseException) -> None:
     """Raise *error*, or its cause, again if a signal handler raised it. Call this where *error* is caught."""

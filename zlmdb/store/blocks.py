@@ -15,7 +15,6 @@ method apart to call it, and drop it before its function begins. So there the st
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,9 +24,9 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, Optional, Protocol
 from weakref import ref
 
+from ..handlers import OURS, SUSPENDS
+
 Leave = Callable[[Optional[type[BaseException]], Optional[BaseException], Optional[TracebackType]], None]
-_CO_SUSPENDS = 0x2A0  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR of `inspect`, which takes long to import
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
 
 
@@ -113,8 +112,7 @@ def clear_frames(*objects: Any) -> bool:
     frames = [one for one in gc.get_referrers(*objects) if isinstance(one, FrameType)]
     for frame in frames:
         code = frame.f_code
-        # To clear the frame of a generator or coroutine is to end it.
-        if code.co_filename.startswith(_OURS) and not code.co_flags & _CO_SUSPENDS:
+        if code.co_filename.startswith(OURS) and not code.co_flags & SUSPENDS:
             with suppress(RuntimeError):  # the function runs, here or in another thread
                 frame.clear()
                 cleared = True

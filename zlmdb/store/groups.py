@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -31,7 +30,7 @@ from .. import errors
 from ..locks import monotonic as _clock
 from .futures import Submitted
 from .holds import wake_some
-from .members import Gathering, Member, Own, any_of, cancelled, is_own, woken
+from .members import Gathering, Member, Own, any_of, cancelled, goes_on, is_own, woken
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _get_ident = threading.get_ident
 
-_SOON = 0.001  # seconds in which a thread begins
 _LOOK_AGAIN = 0.05  # seconds after which a member that waits looks whether anybody leads
 _LINGER = 0.1  # seconds without work after which the thread of `submit` ends
 _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
@@ -178,20 +176,12 @@ class Groups:
             while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
                 while self._store.writer.owner != me.ident:
                     self._work_now()
-                    if not self._goes_on(waited[0]):
+                    going = goes_on(waited[0], _LOOK_AGAIN)
+                    if not (self._worker is waited[0] if going is None else going):  # an interrupt stopped its start
                         break
                 ended.add(waited[0])
         finally:
             self._closing = False
-
-    def _goes_on(self, worker: threading.Thread) -> bool:
-        """Wait a little for *worker* to end; whether it has not."""
-        try:
-            worker.join(_LOOK_AGAIN)
-        except RuntimeError:  # another thread is about to start it, unless an interrupt came
-            time.sleep(_SOON)
-            return self._worker is worker
-        return worker.is_alive()
 
     def desk(self) -> Any:
         """That of the running event loop, which looks whether a task waits for itself; None without one."""

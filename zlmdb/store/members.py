@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
 from contextlib import suppress
@@ -15,6 +16,7 @@ from .results import BODIES, refuse_body
 from .transaction import committed
 
 _NOBODY = 1 << 30
+_SOON = 0.001  # seconds in which a thread begins
 _AWAKE = suppress(RuntimeError)  # it was woken already
 
 
@@ -118,3 +120,13 @@ def woken() -> Any:
     lock = threading.Lock()
     lock.acquire()
     return lock
+
+
+def goes_on(worker: threading.Thread, seconds: float) -> Optional[bool]:
+    """Wait for *seconds* at most for the end of *worker*; whether it has not ended. None if it has not even begun."""
+    try:
+        worker.join(seconds)
+    except RuntimeError:  # another thread is about to start it
+        time.sleep(_SOON)
+        return None
+    return worker.is_alive()

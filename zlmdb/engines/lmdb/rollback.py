@@ -15,12 +15,11 @@ from typing import Any, Optional
 
 import lmdb
 
-from ...handlers import OURS
+from ...handlers import OURS, SUSPENDS
 from ...locks import undisturbed
 
 _STEPS = 4  # such as from a transaction to a method of it, to a tuple, to the cell of a closure, and to a frame
 _CARRIERS = BuiltinMethodType, lmdb.Cursor, tuple, CellType
-_CO_GENERATOR = 0x20  # as `inspect` has it, which takes long to import
 _current_frames = sys._current_frames  # it has no other name
 _REFERENCES = getattr(sys, "getrefcount", None)
 
@@ -62,7 +61,7 @@ def _release_frames(error: Optional[BaseException]) -> None:
         while trace is not None:
             code = trace.tb_frame.f_code
             # To clear the frame of a generator is to end it. One that *error* came out of has ended.
-            if code.co_filename.startswith(OURS) and (one is error or not code.co_flags & _CO_GENERATOR):
+            if code.co_filename.startswith(OURS) and (one is error or not code.co_flags & SUSPENDS):
                 with suppress(RuntimeError):  # it runs
                     trace.tb_frame.clear()
             trace = trace.tb_next
@@ -81,7 +80,7 @@ def _release_referrers(held: list[Any]) -> None:
         for one in referrers:
             if isinstance(one, FrameType):
                 code = one.f_code
-                if code.co_filename.startswith(OURS) and not code.co_flags & _CO_GENERATOR:
+                if code.co_filename.startswith(OURS) and not code.co_flags & SUSPENDS:
                     with suppress(RuntimeError):  # it runs, here or in another thread
                         one.clear()
         if not found:
