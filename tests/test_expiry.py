@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import new_class
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import pytest
 from hypothesis import given
@@ -779,3 +779,37 @@ def test_a_broken_record_is_named_where_another_one_has_expired(db: Any) -> None
         with pytest.raises(zlmdb.DecodeError, match="key 'b'"):
             t.sessions["c"] = Session("b")
         t.txn.abort()
+
+
+class Named(NamedTuple):
+    name: str
+    until: Optional[float]
+
+
+_asked: list[str] = []
+
+
+def _name(record: Named) -> str:
+    _asked.append(record.name)
+    return record.name
+
+
+class Names(zlmdb.Table[int, zlmdb.Msgpack[Named]], expires="until"):
+    by_name = zlmdb.UniqueIndex[str](_name, version=1)
+
+
+class OfNames(zlmdb.Schema):
+    names: Names
+
+
+def test_a_refused_record_that_has_expired_already_is_tried_as_often_as_any_other() -> None:
+    """Once more would be in a transaction that the first try may have broken."""
+    counts: list[int] = []
+    with zlmdb.open(None, OfNames) as db, db.write() as t:
+        t.names[1] = Named("a", None)
+        for until in (None, 1.0):
+            _asked.clear()
+            with pytest.raises(zlmdb.DuplicateKey):
+                t.names[2] = Named("a", until)
+            counts.append(len(_asked))
+    assert counts[0] == counts[1] > 0
