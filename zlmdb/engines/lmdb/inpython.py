@@ -2,12 +2,16 @@
 
 The lock of its calls of LMDB would stay taken, or a transaction of LMDB would be lost that has just begun. For the end
 of that one the next writer would wait forever.
+
+It holds that lock while LMDB commits, syncs or copies, too, so that readers would wait for the disk: here they do not.
 """
 
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import lmdb
@@ -15,15 +19,21 @@ import lmdb
 from ...locks import Undisturbed
 
 _COLLECTIONS = 3  # what one finds may let go of others
+_LONG = ("mdb_txn_commit", "mdb_env_sync", "mdb_env_copyfd2", "mdb_env_copyfd3")  # these wait for the disk
+_ALONE = ("close", "set_mapsize")  # these free or move what the calls of all others use
+_PAUSE = 0.001
 
 
 def undisturb(env: Any) -> None:
-    """Let no signal disturb the calls of LMDB, and a write not wait for a transaction that nothing refers to."""
+    """Let no signal disturb the calls of LMDB, no read wait for the disk, and no write for a lost transaction."""
     cursor: Any = lmdb.Cursor
     if not hasattr(cursor, "_cur"):
         cursor._cur = None  # of one that was interrupted while it was made: else its transaction could not end
     if hasattr(env, "_close_lock") and hasattr(env, "_wait_for_write_txn"):
-        env._close_lock = Undisturbed(env._close_lock)
+        env._close_lock = calls = _Calls(env._close_lock)
+        env._lib = calls.without_lock(env._lib)
+        for name in _ALONE:
+            setattr(env, name, calls.alone(getattr(env, name)))
         cls: Any = env.__class__
         wait: Callable[[Any], None] = cls._wait_for_write_txn
 
@@ -35,3 +45,54 @@ def undisturb(env: Any) -> None:
             wait(env)
 
         env._wait_for_write_txn = ready
+
+
+class _Calls(Undisturbed):
+    """The *lock* of all calls of LMDB, which one that takes long lets go of meanwhile."""
+
+    __slots__ = ("_alone", "_long")
+
+    def __init__(self, lock: Any) -> None:
+        super().__init__(lock)
+        self._alone: set[int] = set()  # the threads that wait for the end of all long calls, or are past it
+        self._long: set[object] = set()
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        if self._alone and get_ident() in self._alone:
+            while self._long:
+                super().__exit__(None, None, None)
+                time.sleep(_PAUSE)
+                super().__enter__()
+
+    def alone(self, call: Callable[..., None]) -> Callable[..., None]:
+        """The method *call* of the environment, which has the lock when no long call is running."""
+
+        def called(*args: Any) -> None:
+            thread = get_ident()
+            self._alone.add(thread)
+            try:
+                call(*args)
+            finally:
+                self._alone.discard(thread)
+
+        return called
+
+    def without_lock(self, lib: Any) -> Any:
+        """The functions of LMDB that *lib* has: those that take long are called without the lock, and have it again."""
+        functions = {name: getattr(lib, name) for name in dir(lib) if not name.startswith("_")}
+        functions.update({name: self._unlocked(functions[name]) for name in _LONG if name in functions})
+        return type("Library", (), functions)
+
+    def _unlocked(self, call: Callable[..., int]) -> Callable[..., int]:
+        def called(*args: Any) -> int:
+            running = object()
+            self._long.add(running)
+            self.release()
+            try:
+                return call(*args)
+            finally:
+                self._long.discard(running)
+                self.acquire()
+
+        return called
