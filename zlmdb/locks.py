@@ -24,7 +24,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 _WAITING = (True,)
-_PATIENCE = 0.05  # seconds that signals wait for a lock
 _get_ident = threading.get_ident
 _found: Any = time.monotonic
 monotonic: Callable[[], float] = _found.__call__  # another object; a call takes a few instructions more
@@ -126,24 +125,3 @@ class _Deferring:
 
 undisturbed: AbstractContextManager[Any] = _Deferring() if sys.implementation.name == "pypy" else nullcontext()
 """A block in which no signal handler raises, where the code that it calls could not bear that."""
-
-
-class Undisturbed:
-    """A *lock* of code that could not bear what a signal handler raises while it has the lock."""
-
-    __slots__ = ("acquire", "release")
-
-    def __init__(self, lock: Any) -> None:
-        self.acquire: Callable[..., bool] = lock.acquire
-        self.release: Callable[[], None] = lock.release
-
-    def __enter__(self) -> None:
-        undisturbed.__enter__()
-        if not self.acquire(False):
-            while not self.acquire(True, _PATIENCE):
-                undisturbed.__exit__(None, None, None)
-                undisturbed.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        self.release()
-        undisturbed.__exit__(None, None, None)

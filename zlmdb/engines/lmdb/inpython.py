@@ -16,12 +16,12 @@ from typing import Any
 
 import lmdb
 
-from ...locks import Undisturbed
+from ...locks import undisturbed
 
 _COLLECTIONS = 3  # what one finds may let go of others
 _LONG = ("mdb_txn_commit", "mdb_env_sync", "mdb_env_copyfd2", "mdb_env_copyfd3")  # these wait for the disk
 _ALONE = ("close", "set_mapsize")  # these free or move what the calls of all others use
-_PAUSE = 0.001
+_FIRST_PAUSE, _LAST_PAUSE = 0.00002, 0.001
 
 
 def undisturb(env: Any) -> None:
@@ -47,23 +47,42 @@ def undisturb(env: Any) -> None:
         env._wait_for_write_txn = ready
 
 
-class _Calls(Undisturbed):
-    """The *lock* of all calls of LMDB, which one that takes long lets go of meanwhile."""
+class _Calls:
+    """The *lock* of all calls of LMDB. While it is taken no signal handler runs; a call that takes long lets go of it.
 
-    __slots__ = ("_alone", "_long")
+    Who finds it taken looks again soon. To wait for it would take longer than most calls, which end before the thread
+    that is woken goes on: with ten threads that read, each read waited.
+    """
+
+    __slots__ = ("_alone", "_long", "acquire", "release")
 
     def __init__(self, lock: Any) -> None:
-        super().__init__(lock)
+        self.acquire: Callable[[bool], bool] = lock.acquire
+        self.release: Callable[[], None] = lock.release
         self._alone: set[int] = set()  # the threads that wait for the end of all long calls, or are past it
         self._long: set[object] = set()
 
     def __enter__(self) -> None:
-        super().__enter__()
-        if self._alone and get_ident() in self._alone:
-            while self._long:
-                super().__exit__(None, None, None)
-                time.sleep(_PAUSE)
-                super().__enter__()
+        undisturbed.__enter__()
+        if not self._taken():
+            pause = _FIRST_PAUSE
+            while not self._taken():
+                undisturbed.__exit__(None, None, None)
+                time.sleep(pause)
+                pause = min(2 * pause, _LAST_PAUSE)
+                undisturbed.__enter__()
+
+    def _taken(self) -> bool:
+        if not self.acquire(False):
+            return False
+        if self._alone and self._long and get_ident() in self._alone:
+            self.release()
+            return False
+        return True
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+        undisturbed.__exit__(None, None, None)
 
     def alone(self, call: Callable[..., None]) -> Callable[..., None]:
         """The method *call* of the environment, which has the lock when no long call is running."""
@@ -93,6 +112,6 @@ class _Calls(Undisturbed):
                 return call(*args)
             finally:
                 self._long.discard(running)
-                self.acquire()
+                self.acquire(True)
 
         return called
