@@ -258,6 +258,7 @@ class Groups:
                 txn = tables.txn
                 txn._odd = True
                 txn._told = told
+                txn._instruction = -1  # it is open in the rest of this function
                 most = max(self._commit, _SHORTEST)
                 if self._wary <= 0:
                     self._run_together(tables, members, told, own, began + most)
