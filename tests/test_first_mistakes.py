@@ -7,6 +7,7 @@ import copy
 import gc
 import pickle
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +131,24 @@ def test_who_waits_for_a_writer_is_told_where_that_began(db: Any) -> None:
 
     with db.write(), ThreadPoolExecutor(1) as threads:
         threads.submit(waits).result()
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="elsewhere the end of a block is found out later")
+def test_who_waits_for_a_block_that_was_left_in_another_thread_is_told(tmp_path: Path) -> None:
+    def dependency() -> Iterator[Any]:  # as a framework runs one
+        with db.write() as t:
+            yield t
+
+    with zlmdb.open(tmp_path / "db", Store) as db, ThreadPoolExecutor(1) as threads:
+        given = dependency()
+        threads.submit(next, given).result()
+        with pytest.raises(zlmdb.WrongThread, match="begin the transaction in the function"):
+            given.close()
+        with pytest.raises(zlmdb.WriterTimeout, match="and left in another thread, while only its own one can end it"):
+            db.write(timeout=0.01).__enter__()
+        threads.submit(db.run, lambda t: t.hits.increment("a")).result()  # which does so when it writes next
+        db.run(lambda t: t.hits.increment("a"))
+        assert db.auto.hits["a"] == 2
 
 
 # -- functions that run in transactions -------------------------------------------------------------------------------
