@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from threading import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -210,8 +211,13 @@ def _found(pool: ref[Pool[Any]], idle: ref[deque[Unit[Any]]], known: object) -> 
     """The collector has found a transaction whose unit is of *pool*, and goes to *idle*, and calls finalizers next."""
     home, units = pool(), idle()
     if home is not None and units is not None and home.idle is units:
-        home.idle = deque(maxlen=_MOST_IDLE)
-        units.clear()
+        fresh: deque[Unit[Any]] = deque(maxlen=_MOST_IDLE)
+        home.idle = fresh
+        with suppress(IndexError):
+            while True:  # those that wait there are in use by nobody, so that it has not found them
+                unit = units.popleft()
+                unit.release = fresh.append
+                fresh.append(unit)
 
 
 def is_unused(unit: Unit[Any]) -> bool:
