@@ -6,8 +6,11 @@ import asyncio
 import copy
 import gc
 import pickle
+import re
+import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -90,6 +93,62 @@ def test_a_second_writer_of_a_thread_is_answered_with_the_first_one(db: Any, tmp
                 pass
             with one.write(), pytest.raises(zlmdb.NestedTransaction, match=advice):
                 one.auto.hits["a"] = 1
+
+
+def test_a_writer_is_told_of_a_block_that_a_task_or_a_generator_of_its_thread_has_left_open(db: Any) -> None:
+    here = rf"begun at {re.escape(__file__)}:\d+, .* its block is suspended, .*await db\.arun\(function\)"
+
+    async def visit(pause: float) -> None:  # as two requests do
+        with db.write() as t:
+            t.hits.increment("a")
+            await asyncio.sleep(pause)
+
+    async def main() -> None:
+        task = asyncio.ensure_future(visit(0.05))
+        await asyncio.sleep(0)
+        with pytest.raises(zlmdb.NestedTransaction, match=here):
+            await visit(0)
+        await task
+
+    def dependency() -> Iterator[Any]:
+        with db.write() as t:
+            yield t
+
+    asyncio.run(main())
+    given = dependency()
+    next(given)
+    with pytest.raises(zlmdb.NestedTransaction, match=here):
+        next(dependency())
+    given.close()
+    with db.read() as t:
+        assert dict(t.hits) == {"a": 1}
+
+
+def test_who_waits_for_a_writer_is_told_where_that_began(db: Any) -> None:
+    def waits() -> None:
+        with pytest.raises(zlmdb.WriterTimeout, match=rf"transaction, begun at {re.escape(__file__)}:\d+, for more"):
+            db.write(timeout=0.01).__enter__()
+
+    with db.write(), ThreadPoolExecutor(1) as threads:
+        threads.submit(waits).result()
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="elsewhere the end of a block is found out later")
+def test_who_waits_for_a_block_that_was_left_in_another_thread_is_told(tmp_path: Path) -> None:
+    def dependency() -> Iterator[Any]:  # as a framework runs one
+        with db.write() as t:
+            yield t
+
+    with zlmdb.open(tmp_path / "db", Store) as db, ThreadPoolExecutor(1) as threads:
+        given = dependency()
+        threads.submit(next, given).result()
+        with pytest.raises(zlmdb.WrongThread, match="begin the transaction in the function"):
+            given.close()
+        with pytest.raises(zlmdb.WriterTimeout, match="and left in another thread, while only its own one can end it"):
+            db.write(timeout=0.01).__enter__()
+        threads.submit(db.run, lambda t: t.hits.increment("a")).result()  # which does so when it writes next
+        db.run(lambda t: t.hits.increment("a"))
+        assert db.auto.hits["a"] == 2
 
 
 # -- functions that run in transactions -------------------------------------------------------------------------------

@@ -184,6 +184,54 @@ def test_what_was_set_on_a_schema_object_is_not_there_in_the_next_transaction(db
             t.mine = 1
 
 
+@counts_references
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("used_before", [False, True])
+@pytest.mark.parametrize("end", ["block", "caught", "abort"])
+def test_what_the_collector_ends_serves_no_other_transaction(db: Any, end: str, used_before: bool) -> None:
+    """It calls all finalizers: that of the generator ends the read, and another thread may begin one with the same
+    objects before that of the transaction is called, which ended the new one: the stream of a web client that has left.
+    """
+    begun: list[Any] = []
+
+    def rows() -> Iterator[Any]:
+        try:
+            if end == "abort":
+                t = db.read()
+                try:
+                    yield t.numbers[0]
+                finally:
+                    t.txn.abort()
+                    del t
+            else:
+                with db.read() as t, suppress(GeneratorExit if end == "caught" else KeyError):
+                    yield t.numbers[0]
+                del t
+        finally:
+            begun.append(db.read())  # as another thread does
+
+    db._readers.idle.clear()
+    if used_before:  # then the transaction is older than the generator, and its finalizer is called first
+        with db.read() as t:
+            assert t.numbers[0] == 0
+        del t
+    cycle: list[Any] = [rows()]
+    cycle.append(cycle)
+    assert next(cycle[0]) == 0
+    del cycle
+    gc.collect()
+    (t,) = begun
+    assert dict(t.numbers) == {0: 0}
+    t.txn.abort()
+    del t
+    begun.clear()
+    assert db._open_store.live.count() == 0
+    for _ in range(3):
+        with db.read() as t:
+            assert db._open_store.live.count() == 1  # nobody uses again what the collector has found
+            assert dict(t.numbers) == {0: 0}
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_read_without_a_block_stays_and_ends_with_its_object(db: Any) -> None:

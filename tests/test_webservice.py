@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import socket
 import sys
 import threading
@@ -76,3 +77,28 @@ def test_requests_that_come_together_share_commits(service: Any) -> None:
             return number
 
     asyncio.run(requests())
+
+
+def test_a_websocket_tells_of_each_change_and_ends_with_its_client(service: Any, tmp_path: Path) -> None:
+    module, address = service
+    scope = {
+        "type": "websocket", "asgi": {"version": "3.0"}, "scheme": "ws", "path": "/changes", "raw_path": b"/changes",
+        "query_string": b"", "root_path": "", "headers": [], "subprotocols": [],
+    }  # fmt: skip
+
+    async def follow() -> None:
+        coming: asyncio.Queue[Any] = asyncio.Queue()
+        sent: asyncio.Queue[Any] = asyncio.Queue()
+        coming.put_nowait({"type": "websocket.connect"})
+        served = asyncio.ensure_future(module.app(scope, coming.get, sent.put))
+        assert (await sent.get())["type"] == "websocket.accept"
+        async with httpx.AsyncClient(base_url=address, timeout=30, trust_env=False) as client:
+            for number in (1, 2):
+                await client.put(f"/articles/{number}", json={"title": f"No {number}"})
+                told = json.loads((await asyncio.wait_for(sent.get(), 20))["text"])
+                assert told == {"number": number, "kind": "put", "id": str(number)}
+        coming.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        await asyncio.wait_for(served, 20)
+
+    asyncio.run(follow())
+    assert not (tmp_path / "articles" / "data.mdb-waiting").exists()  # nobody waits for changes any more

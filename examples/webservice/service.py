@@ -10,13 +10,14 @@ one commit.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Optional
 
-from fastapi import Body, FastAPI, HTTPException
+from fastapi import Body, FastAPI, HTTPException, WebSocket, WebSocketDisconnect
 
 import zlmdb
 from zlmdb import desc
@@ -29,7 +30,7 @@ class Article:
     likes: int = 0
 
 
-class Articles(zlmdb.Table[str, Article], key="id"):
+class Articles(zlmdb.Table[str, Article], key="id", feed=zlmdb.Feed(max_count=10_000)):
     by_title = zlmdb.UniqueIndex[str]("title")
 
 
@@ -104,3 +105,21 @@ async def articles(size: int = 20, after: Optional[str] = None) -> dict[str, Any
 async def top() -> list[Article]:
     """What reads the whole table runs in a thread, and the other requests go on."""
     return await db.aread(lambda t: t.articles.order_by(lambda a: desc(a.likes)).limit(10).fields(lambda a: a).all())
+
+
+@app.websocket("/changes")
+async def changes(socket: WebSocket) -> None:
+    """Send each change from now on, whichever worker makes it. To receive is how to learn that the client has left."""
+    changes = db.changes(Articles, after=db.changes(Articles).last(), timeout=None)
+    await socket.accept()
+
+    async def send() -> None:
+        async for change in changes:
+            await socket.send_json({"number": change.number, "kind": change.kind, "id": change.key})
+
+    sending = asyncio.create_task(send())
+    try:
+        while True:
+            await socket.receive_text()
+    except WebSocketDisconnect:
+        sending.cancel()

@@ -7,9 +7,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, FrameType
 from typing import Any, Optional, Protocol, TypeVar
 from weakref import ref
+
+from .. import errors
+from ..handlers import OURS
 
 
 class Holder(Protocol):
@@ -73,6 +76,57 @@ def wake(hold: Hold) -> None:
     """Let the thread of *hold*, which waits until it is called, go on."""
     with suppress(RuntimeError):  # it was woken already
         hold.called.release()
+
+
+def origin(transaction: Any) -> str:
+    """The file and line at which a transaction was begun."""
+    code = transaction._opener
+    line = code.co_firstlineno
+    try:
+        import dis  # late: for this message only
+    except ImportError:  # the interpreter is ending, and this transaction with it
+        return f"{code.co_filename}:{line}"
+    for offset, starts in dis.findlinestarts(code):
+        if offset > transaction._instruction:
+            break
+        line = starts or line
+    return f"{code.co_filename}:{line}"
+
+
+def begun_at(hold: Hold) -> str:
+    """Where the program began the block of *hold*, as a part of a sentence; nothing if that is not known."""
+    holder: Any = hold.kept or hold.holder()
+    opener = getattr(holder, "_opener", None)
+    if opener is None or opener.co_filename.startswith(OURS):
+        return ""
+    left = "" if hold.kept is None else ", and left in another thread, while only its own one can end it"
+    return f", begun at {origin(holder)}{left}"
+
+
+def nested(hold: Hold, waits: Hold) -> errors.NestedTransaction:
+    """The error of *waits*, whose thread has the lock for *hold* and would wait for itself."""
+    begun = begun_at(hold)
+    if not begun or _is_running(hold.holder(), waits.holder()):
+        advice = "use the tables of that one, in `with t.txn.savepoint():` if they are to be undone apart"
+    else:
+        advice = (
+            "its block is suspended, by a task that awaits something in it, or by a generator such as a dependency "
+            "with yield. Await and yield nothing inside a block; in asyncio, write with `await db.arun(function)`"
+        )
+    return errors.NestedTransaction(
+        f"this thread has a write transaction open already{begun}, and would wait for itself forever: {advice}"
+    )
+
+
+def _is_running(holder: Any, waits: Any) -> bool:
+    """Whether the function that began *holder* is among the callers, besides that which begins *waits*."""
+    opener, count = holder._opener, 0
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        count += frame.f_code is opener
+        frame = frame.f_back
+    begins = getattr(waits, "_opener", None) is opener and waits._instruction == holder._instruction
+    return count > begins
 
 
 class Waiting(Protocol):

@@ -6,6 +6,10 @@ of an object without other references is measured here, because it depends on th
 counted (PyPy), each transaction gets new objects.
 
 In a loop two units take turns, because the variable of the loop still has the previous one when the next one is taken.
+
+The collector calls the finalizers of all that it has found, in any order. That of a generator ends its block, and gives
+the unit back; another thread may use that before the finalizer of the transaction is called, which would end what that
+thread has begun. So from the moment when the collector has found a transaction, nobody takes units from where it goes.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from threading import get_ident
 from typing import Any, Callable, Generic, Optional, TypeVar
 from weakref import ref
@@ -61,6 +67,8 @@ class Unit(Generic[T]):
         txn._unit = self
         self.alone = 0
         if COUNTS_REFERENCES:
+            # With a callback: the collector calls it before all finalizers.
+            txn._store.live[id(txn)] = ref(txn, partial(_found, ref(pool), ref(pool.idle)))
             self._make_exit()
             # Besides tables, this object has the transaction, and so do *exit*, *other*, and what *watch* calls.
             self.alone = IDLE + (1 if self.other is None else 3)
@@ -180,7 +188,7 @@ def _drop(unit: Unit[Any]) -> None:
 class Pool(Generic[T]):
     """The unused units of one kind of transaction of an open database."""
 
-    __slots__ = ("idle",)
+    __slots__ = ("__weakref__", "idle")
 
     def __init__(self) -> None:
         self.idle: deque[Unit[T]] = deque(maxlen=_MOST_IDLE)
@@ -197,6 +205,19 @@ class Pool(Generic[T]):
             return unit
         self.idle.append(unit)
         return None
+
+
+def _found(pool: ref[Pool[Any]], idle: ref[deque[Unit[Any]]], known: object) -> None:
+    """The collector has found a transaction whose unit is of *pool*, and goes to *idle*, and calls finalizers next."""
+    home, units = pool(), idle()
+    if home is not None and units is not None and home.idle is units:
+        fresh: deque[Unit[Any]] = deque(maxlen=_MOST_IDLE)
+        home.idle = fresh
+        with suppress(IndexError):
+            while True:  # those that wait there are in use by nobody, so that it has not found them
+                unit = units.popleft()
+                unit.release = fresh.append
+                fresh.append(unit)
 
 
 def is_unused(unit: Unit[Any]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Optional
 from ..locks import monotonic as _clock
 from ..log import log
 from ..namedtuples import NamedTuple
+from .holds import origin
 
 LONG_READ = 60.0
 """Seconds after which a read transaction that is still open is logged as a warning."""
@@ -67,29 +68,14 @@ class Ages:
         log.warning(
             "a read transaction of %r %s %.1f seconds, begun at %s: the pages that it reads cannot be used again, so "
             "that the file grows with every write",
-            transaction._store.engine.path, how, _clock() - transaction._since, _origin(transaction),
+            transaction._store.engine.path, how, _clock() - transaction._since, origin(transaction),
         )  # fmt: skip
-
-
-def _origin(transaction: Any) -> str:
-    """The file and line at which a transaction was begun."""
-    code = transaction._opener
-    line = code.co_firstlineno
-    try:
-        import dis  # late: for this message only
-    except ImportError:  # the interpreter is ending, and this transaction with it
-        return f"{code.co_filename}:{line}"
-    for offset, starts in dis.findlinestarts(code):
-        if offset > transaction._instruction:
-            break
-        line = starts or line
-    return f"{code.co_filename}:{line}"
 
 
 def shown_with_origin(transaction: Any) -> str:
     """A transaction with the line that began it, as far as that is known."""
     begun = getattr(transaction, "_opener", None) is not None and transaction._begun
-    return f"{transaction!r}, begun at {_origin(transaction)}" if begun else repr(transaction)
+    return f"{transaction!r}, begun at {origin(transaction)}" if begun else repr(transaction)
 
 
 def _reading(live: Mapping[int, Any]) -> list[Any]:
@@ -109,7 +95,7 @@ def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any])
     for pid, snapshot in slots:
         mine = ours.get(snapshot, []) if pid == os.getpid() else []
         one = mine.pop() if mine else None
-        age, opened = (None, None) if one is None else (_clock() - one._since, _origin(one))
+        age, opened = (None, None) if one is None else (_clock() - one._since, origin(one))
         found.append(Reader(pid, snapshot, age, opened))
     return found
 

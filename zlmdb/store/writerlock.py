@@ -25,7 +25,7 @@ from ..locks import monotonic as _clock
 from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over, was_kept
-from .holds import Hold, Holder, Turn, is_alive, wake
+from .holds import Hold, Holder, Turn, begun_at, is_alive, nested, wake
 from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, WANTED, is_at
 
 if TYPE_CHECKING:
@@ -246,7 +246,8 @@ class WriterLock:
 
     def late(self, timeout: Optional[float]) -> errors.WriterTimeout:
         """The error of a writer that has waited for *timeout* seconds."""
-        return self._timeout(timeout, self.shown_owner())
+        begun = [begun_at(self._in_fact(one)) for one in [*self._claims.values()] if not self._abroad]
+        return self._timeout(timeout, self.shown_owner(), *begun)
 
     def check_file(self, timeout: Optional[float]) -> None:
         """While this thread has the lock: if the lock file was removed or replaced, lock what others lock now.
@@ -317,14 +318,12 @@ class WriterLock:
                 if other.thread == hold.thread and self.owner == hold.thread:
                     if not looked and (looked := was_kept(other.holder())):  # it may be over in the next round
                         continue
-                    raise errors.NestedTransaction(
-                        "this thread has a write transaction open already, and would wait for itself forever: "
-                        "use the tables of that one, in `with t.txn.savepoint():` if they are to be undone apart"
-                    )
+                    raise nested(other, hold)
+                shown = f"thread {other.thread} of this process"
                 if deadline is not None and now >= deadline:
-                    raise self._timeout(timeout, f"thread {other.thread} of this process")
+                    raise self._timeout(timeout, shown, begun_at(other))
                 if now - start >= PATIENCE and not logged:
-                    log.warning("waiting for thread %s of this process to end its write transaction", other.thread)
+                    log.warning("waiting for %s to end its write transaction%s", shown, begun_at(other))
                     logged = True
                 self._wait(hold, None if deadline is None else deadline - now)
         finally:
@@ -451,9 +450,9 @@ class WriterLock:
         except (OSError, ValueError):
             return "an unknown process"
 
-    def _timeout(self, timeout: Optional[float], holder: str) -> errors.WriterTimeout:
+    def _timeout(self, timeout: Optional[float], holder: str, begun: str = "") -> errors.WriterTimeout:
         return errors.WriterTimeout(
-            f"{holder} has held the write transaction for more than the timeout of {timeout} s: "
+            f"{holder} has held the write transaction{begun and begun + ','} for more than the timeout of {timeout} s: "
             f"try again, or give a longer timeout",
             path=self.path,
             owner=holder,
