@@ -14,6 +14,7 @@ from typing import Any, Optional
 import pytest
 
 import zlmdb
+from zlmdb import desc
 from zlmdb.values import serializer
 
 
@@ -114,6 +115,9 @@ class People(zlmdb.Schema):
     people: zlmdb.Table[int, Person]
 
 
+_FIELD = "name"
+
+
 def _yields(person: Person) -> Iterator[bool]:
     yield person.name == "Ann"
 
@@ -129,6 +133,39 @@ def _yields(person: Person) -> Iterator[bool]:
         (lambda p: p.group_by(lambda r: r.tags, lambda g: g.count()), r"group_by: unhashable .*, but tuple\(...\)"),
         (lambda p: p.group_by(lambda r: r.tags, lambda g: g.first()), r"group_by: unhashable .*, but tuple\(...\)"),
         (lambda p: p.where(_yields), "_yields .* has 'yield' in it: a query needs the answer itself"),
+        (lambda p: p.order_by(lambda r: desc("born")), r"'born' is a text, .* the same for all .*write desc\(r.born\)"),
+        (lambda p: p.order_by(lambda r: (r.city, "-born")), r"'-born' is a text, .*write desc\(r.born\)$"),
+        (lambda p: p.order_by(lambda k, v: [_FIELD]), r"'name' is a text, .*write v.name$"),
+        (lambda p: p.order_by(lambda r: desc((_FIELD, r.city))), r"'name' is a text, .*write desc\(r.name\)$"),
+        (lambda p: p.order_by(lambda r: r.is_tagged), r"gives, to sort by, the method is_tagged itself: call it, is_t"),
+        (lambda p: p.order_by(lambda r: r.name.upper), r"gives, to sort by, the method upper itself: call it, upper"),
+        (
+            lambda p: p.group_by(lambda r: r.is_tagged, lambda g: g.count()),
+            "gives, to group by, the method is_tagged it",
+        ),
+        (lambda p: p.group_by(lambda r: r.name, lambda g: g.count), "gives the method count itself: call it, count"),
+        (
+            lambda p: p.group_by(lambda r: r.name, lambda g: (1, g.fields(lambda r: r.city).max)),
+            "the method max itself",
+        ),
+        (
+            lambda p: p.group_by(lambda r: r.name, sum),
+            r"got <built-in .*sum> .*, or group.fields\(lambda record: ...\).sum",
+        ),
+        (
+            lambda p: p.group_by(lambda r: r.name, lambda k, g: k),
+            r"a function of the selection of a group, and got <fun",
+        ),
+        (lambda p: p.group_by(lambda r: r.name, lambda g: g.count(1)), r"^count\(\) takes no arguments, and got 1"),
+        (lambda p: p.group_by(lambda r: r.name, lambda g: g.where(name="A").count()), r"write where\(lambda record: "),
+        (
+            lambda p: p.group_by(lambda r: r.name, lambda g: g.max()),
+            r"^max\(\) of pairs of key and value .*write .fields",
+        ),
+        (lambda p: p.select().max(), r"^max\(\) of pairs .*write .fields\(lambda record: ...\).max\(\), or .keys"),
+        (lambda p: p.where(lambda r: r.name != "").sum(), r"^sum\(\) of pairs of key and value .*write .fields"),
+        (lambda p: p.select().mean(lambda r: r.born.year), r"^mean\(\) takes no arguments, and got <.*write .fields"),
+        (lambda p: p.fields(lambda r: r.born).min(default=None), r"^min\(\) takes no arguments, and got default=None"),
         (lambda p: p.where(lambda r: r.is_tagged), r"gives the method is_tagged itself.*: call it, is_tagged\(\)"),
         (lambda p: p.where(lambda r: r.born and r.name.isupper), r"the method isupper itself.*: call it, isupper\(\)"),
     ],
@@ -140,6 +177,17 @@ def test_a_function_that_gives_no_answer_says_what_it_should_give(asked: Any, ad
             t.people[2] = Person("Bob", date(2001, 1, 1), [])
         with db.read() as t, pytest.raises(TypeError, match=advice):
             asked(t.people)
+
+
+def test_a_text_that_is_the_name_of_a_field_may_be_what_a_record_sorts_or_groups_by() -> None:
+    """A query is a function: what depends on the record, labels and other constants are as good as any value."""
+    with zlmdb.open(None, People) as db, db.write() as t:
+        t.people.update({1: Person("Bob", date(2001, 1, 1), []), 2: Person("Ann", date(2000, 1, 1), ["a"])})
+        for by in (lambda r: "name" if r.tags else "tags", lambda r: (r.name, "of"), lambda r: getattr(r, _FIELD)):
+            assert t.people.order_by(by).keys().all() == sorted([1, 2], key=lambda key: by(t.people[key])) == [2, 1]
+        assert t.people.order_by(lambda r: "all").keys().all() == [1, 2]
+        assert t.people.group_by(lambda r: "name", lambda g: g.count()) == {"name": 2}
+        assert t.people.select().keys().max() == 2
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,13 @@ def refuse_given(method: str, given: Iterable[object], named: Mapping[str, objec
     raise TypeError(f"{method}() takes no arguments, and got {shown_call(given, named)}: {advice}")
 
 
+def refuse_computing(method: str, given: Iterable[object], named: Mapping[str, object]) -> NoReturn:
+    """Raise TypeError for *method*, such as ``max``, of pairs of key and value, or with what is *given* to it."""
+    shown = shown_call(given, named)
+    why = f"takes no arguments, and got {shown}" if shown else "of pairs of key and value says nothing of a field"
+    raise TypeError(f"{method}() {why}: write .fields(lambda record: ...).{method}(), or .keys().{method}() of keys")
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
