@@ -7,9 +7,10 @@ import sys
 import typing
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime
-from typing import Any, Optional
+from functools import cached_property
+from typing import Any, ClassVar, Optional
 
 import pytest
 
@@ -111,6 +112,22 @@ class Person:
         return bool(self.tags)
 
 
+@dataclass
+class Box:
+    width: int
+    label: str = ""
+    contents: list[str] = field(default_factory=list)
+    wider: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        self.widths = self.width
+        self.labelled = self.label
+
+    @cached_property
+    def widths_(self) -> int:
+        return self.widths
+
+
 class People(zlmdb.Schema):
     people: zlmdb.Table[int, Person]
 
@@ -177,6 +194,61 @@ def test_a_function_that_gives_no_answer_says_what_it_should_give(asked: Any, ad
             t.people[2] = Person("Bob", date(2001, 1, 1), [])
         with db.read() as t, pytest.raises(TypeError, match=advice):
             asked(t.people)
+
+
+class Spelled(zlmdb.Schema):
+    boxes: zlmdb.Table[int, Box]
+    pairs: zlmdb.Table[tuple[int, int], Box]
+    texts: zlmdb.Table[str, Box]
+    moments: zlmdb.Table[date, Box]
+
+
+@pytest.mark.parametrize("name", ["widht", "Width", "contets", "lable"])
+def test_a_misspelt_field_that_a_block_assigns_to_is_refused_and_not_lost(name: str) -> None:
+    said = (
+        rf"table 'boxes', key 1: Box has no field '{name}', so .*not be stored: did you mean '(width|contents|label)'"
+    )
+    with zlmdb.open(None, Spelled) as db, db.write() as t:
+        t.boxes.update({1: Box(1), 2: Box(2)})
+
+        def edit_one() -> None:
+            with t.boxes.edit(1) as box:
+                box.width = 7
+                setattr(box, name, 3)
+
+        def edit_all() -> None:
+            with t.boxes.where(lambda box: box.width > 0).edit() as boxes:
+                for box in boxes:
+                    box.width = 7
+                    setattr(box, name, 3)
+
+        for edit in (edit_one, edit_all):
+            with pytest.raises(zlmdb.EncodeError, match=said):
+                edit()
+        assert t.boxes[1] == Box(1)
+
+
+def test_other_names_of_an_object_are_its_own_affair_in_a_block() -> None:
+    with zlmdb.open(None, Spelled) as db, db.write() as t:
+        t.boxes.update({1: Box(1), 2: Box(2)})
+        with t.boxes.edit(1) as box:
+            box._width, box.wider, box.full_label = 1, 2, "anything"  # type: ignore[attr-defined]
+            box.widths = 8  # had before
+            assert box.widths_ == 8
+            box.width = 3
+        with t.boxes.select().edit() as boxes:
+            for box in boxes:
+                box.labelled += "!"  # type: ignore[attr-defined]
+                box.width += box.widths_ - box.widths + 1
+        assert [box.width for box in t.boxes.values()] == [4, 3]
+
+
+@pytest.mark.parametrize("table", ["pairs", "texts", "moments"])
+def test_a_key_of_which_there_is_no_next_one_is_not_made_up(table: str) -> None:
+    with zlmdb.open(None, Spelled) as db, db.write() as t:
+        with pytest.raises(TypeError, match=r"new keys of type .* cannot be generated: store with table\[key\]"):
+            t[table].add(Box(1))
+        assert len(t[table]) == 0
 
 
 def test_a_text_that_is_the_name_of_a_field_may_be_what_a_record_sorts_or_groups_by() -> None:

@@ -44,7 +44,7 @@ class RecordWrites(TableState[K, V]):
         codec = self._storage.key
         counted: Any = codec.counts_from
         last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
-        return codec.new_key(last)
+        return codec.next_key(last)
 
     def _check_none(self, field: str) -> None:
         """Raise `EncodeError` if None, which a record has in the *field* of its key, is no key of this table."""
