@@ -93,6 +93,18 @@ def _yields_nothing() -> int:
             lambda cache: cache.memoize(60)(_yields_nothing),
             r"memoize\(60\): expected the name of the results.* write expire=",
         ),
+        (
+            lambda cache: cache.set("x" * 600, 2),
+            r"the cache: the key 'x.* takes 600 bytes, at most 511 fit: shorten it$",
+        ),
+        (lambda cache: cache.get("x" * 600), r"the cache: the key 'x.* takes 600 bytes, at most 511 fit: shorten it$"),
+        (
+            lambda cache: cache.set("x", 2, tag="y" * 600),
+            r"the cache: the tag with the key \('y.* takes 60. .*shorten",
+        ),
+        (lambda cache: cache.set("x" * 509, 2, expire=9), r"the cache: the time of expiry with the key \(.* takes 5.."),
+        (lambda cache: cache.incr("x", "2"), r"incr\('x', '2'\): the value is 0 \(int\), to which '2' cannot be added"),
+        (lambda cache: zlmdb.Cache(3), r"expected a path, or None for a cache in memory, got 3: zlmdb.Cache\(path\)"),  # type: ignore[call-overload]
         (lambda cache: zlmdb.Cache(None, Moment, str), r"Cache\(path, key, value\): .*Moment is not a key type"),
     ],
 )
