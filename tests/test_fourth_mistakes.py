@@ -79,6 +79,53 @@ def test_get_of_a_queue_without_a_key_says_how_a_job_is_claimed() -> None:
         assert queue.get((0, 0, key[2]), None) == job
 
 
+class Names(zlmdb.Table[int, str], feed=True):
+    """Names, whose changes are recorded."""
+
+
+class Recorded(zlmdb.Schema):
+    names: Names
+    plain: zlmdb.Table[int, str]
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        (lambda db, c: db.changes("plain"), "'plain' has no change feed: declare it, .*feed=True"),
+        (lambda db, c: db.changes("nmaes"), "no table 'nmaes' in the file; did you mean 'names'"),
+        (lambda db, c: db.changes("names", after="1"), "^after='1': expected the number of a change, or 0 for all$"),
+        (lambda db, c: db.changes("names", after=True), "^after=True: expected the number of a change"),
+        (lambda db, c: db.changes("names", after=-1), "^after=-1: expected the number of a change"),
+        (lambda db, c: db.changes("names", after=c.take()[0]), r"^after=<change 1.*: .*; write after=change.number"),
+        (lambda db, c: db.changes("names", timeout="1"), "^timeout='1': expected seconds, 0 or more, or None"),
+        (lambda db, c: db.changes("names", timeout=-1), "^timeout=-1: expected seconds, 0 or more, or None"),
+        (lambda db, c: db.changes("names", timeout=float("nan")), "^timeout=nan: expected seconds"),
+        (lambda db, c: db.changes("names", consumer=3), "^consumer=3: expected a name, which is a text"),
+        (lambda db, c: c.acknowledge("1"), r"^acknowledge\('1'\): expected a change, or its number"),
+        (lambda db, c: c.acknowledge(1.0), r"^acknowledge\(1.0\): expected a change, or its number"),
+        (lambda db, c: c.acknowledge(-1), r"^acknowledge\(-1\): the changes of 'names' end with 1"),
+        (lambda db, c: c.acknowledge(9), r"^acknowledge\(9\): the changes of 'names' end with 1"),
+        (lambda db, c: c.take("3"), r"^take\('3'\): expected the greatest number of changes, 0 or more"),
+        (lambda db, c: c.take(-1), r"^take\(-1\): expected the greatest number of changes, 0 or more"),
+        (lambda db, c: c.trim(through="3"), r"^trim\(through='3'\): expected the number of a change"),
+        (lambda db, c: c.trim(max_count="3"), r"^Feed\(max_count='3'\): expected a number of changes"),
+        (lambda db, c: zlmdb.Feed(max_age=3), r"^Feed\(max_age=3\): expected a timedelta, such as timedelta\(days"),  # type: ignore[arg-type]
+        (lambda db, c: c.poll(), r"'poll': write `for change in changes:`, or changes.take\(\)"),
+        (lambda db, c: c.commit(), r"'commit': write .acknowledge\(\), with consumer="),
+        (lambda db, c: c.take()[0].value, "'value': write .new for the value after the change"),
+        (lambda db, c: c.take()[0].timestamp, "'timestamp': write .time, a datetime in UTC"),
+        (lambda db, c: c.take()[0].op, "'op': write .kind, which is 'put', 'delete' or 'clear'"),
+        (lambda db, c: db.read().names.changes(), r"'changes': write db.changes\('...'\) outside of the block"),
+    ],
+)
+def test_a_mistake_with_a_change_feed_says_what_to_give(asked: Any, advice: str) -> None:
+    with zlmdb.open(None, Recorded) as db:
+        db.run(lambda t: t.names.add("Ann"))
+        with pytest.raises((TypeError, ValueError, AttributeError, KeyError), match=advice):
+            asked(db, db.changes("names", consumer="one"))
+        assert db.changes("names").consumers() == {"one": 0}
+
+
 def _yields_nothing() -> int:
     return 1
 

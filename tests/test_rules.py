@@ -167,6 +167,7 @@ ROWS = [
     ["classic"],
     ["schema.schema"],
     ["feed.change"],
+    ["feed.given"],
     ["feed.changes"],
     ["schema.autowrites"],
     ["schema.auto"],

@@ -30,6 +30,7 @@ OF_OTHERS = {
     **dict.fromkeys(
         ("to_csv", "to_df", "to_dict", "to_json", "to_pandas"), "loop over .items() or .values(), or take dict(table)"
     ),
+    **dict.fromkeys(("changes", "on_change", "subscribe", "watch"), "write db.changes('...') outside of the block"),
     "extend": "write .put_many(pairs of key and value), or .add(value) for each",
     "value_counts": "write .group_by(lambda record: ..., lambda group: group.count())",
     "exclude": "write .where(lambda record: not ...)",
