@@ -115,7 +115,10 @@ class Recorded(zlmdb.Schema):
         (lambda db, c: c.take()[0].value, "'value': write .new for the value after the change"),
         (lambda db, c: c.take()[0].timestamp, "'timestamp': write .time, a datetime in UTC"),
         (lambda db, c: c.take()[0].op, "'op': write .kind, which is 'put', 'delete' or 'clear'"),
-        (lambda db, c: db.read().names.changes(), r"'changes': write db.changes\('...'\) outside of the block"),
+        (
+            lambda db, c: db.run(lambda t: t.names.changes()),
+            r"'changes': write db.changes\('...'\) outside of the block",
+        ),
     ],
 )
 def test_a_mistake_with_a_change_feed_says_what_to_give(asked: Any, advice: str) -> None:
@@ -213,6 +216,21 @@ def _yields(person: Person) -> Iterator[bool]:
         (lambda p: p.order_by(lambda r: (r.city, "-born")), r"'-born' is a text, .*write desc\(r.born\)$"),
         (lambda p: p.order_by(lambda k, v: [_FIELD]), r"'name' is a text, .*write v.name$"),
         (lambda p: p.order_by(lambda r: desc((_FIELD, r.city))), r"'name' is a text, .*write desc\(r.name\)$"),
+        (lambda p: p.order_by("-born"), r"got '-born'; write `lambda v: desc\(v.born\)`"),
+        (lambda p: p.order_by(desc("born")), r"got desc\('born'\); write `lambda v: desc\(v.born\)`"),
+        (
+            lambda p: p.where(lambda r: ~(r.name == "Ann")),
+            r"~\(r.name == 'Ann'\): ~ of a truth value .*write `not ...`",
+        ),
+        (
+            lambda p: p.update({"name": "Cy"}, lambda r: r),
+            r"^update\(\) takes a dict of keys .*\.change\(lambda record",
+        ),
+        (
+            lambda p: p.change(1, {"name": "Cy"}),
+            r"^change\(\) takes a function that returns the new value, and got \{'na",
+        ),
+        (lambda p: p.select().change({"name": "Cy"}), r"^change\(\) takes a function that returns the new record"),
         (lambda p: p.order_by(lambda r: r.is_tagged), r"gives, to sort by, the method is_tagged itself: call it, is_t"),
         (lambda p: p.order_by(lambda r: r.name.upper), r"gives, to sort by, the method upper itself: call it, upper"),
         (
@@ -251,7 +269,7 @@ def test_a_function_that_gives_no_answer_says_what_it_should_give(asked: Any, ad
         with db.write() as t:
             t.people[1] = Person("Ann", date(2000, 1, 1), ["a"])
             t.people[2] = Person("Bob", date(2001, 1, 1), [])
-        with db.read() as t, pytest.raises(TypeError, match=advice):
+        with db.write() as t, pytest.raises(TypeError, match=advice):
             asked(t.people)
 
 
@@ -300,6 +318,47 @@ def test_other_names_of_an_object_are_its_own_affair_in_a_block() -> None:
                 box.labelled += "!"  # type: ignore[attr-defined]
                 box.width += box.widths_ - box.widths + 1
         assert [box.width for box in t.boxes.values()] == [4, 3]
+
+
+def test_an_index_is_never_equal_to_a_value_and_says_so() -> None:
+    class ByName(zlmdb.Table[int, Person]):
+        by_name = zlmdb.UniqueIndex[str]("name")
+        by_born = zlmdb.Index[date]("born")
+
+    class Indexed(zlmdb.Schema):
+        people: ByName
+
+    index: Any = ByName.by_name
+    with pytest.raises(TypeError, match=r"^ByName.by_name == 'Ann': an index is no field.*lambda record: record.field"):
+        index == "Ann"  # noqa: B015
+    with zlmdb.open(None, Indexed) as db, db.read() as t:
+        index = t.people.by_name
+        for given in ("Ann", 3, b"", ("Ann", 3)):
+            with pytest.raises(TypeError, match=r"^people.by_name [!=]= .*: an index is no field.*write index\[key\]"):
+                index == given  # noqa: B015
+        assert index == index is t.people.by_name != t.people.by_born != None  # noqa: E711
+        assert len({index, t.people.by_born, ByName.by_name}) == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        (
+            lambda db, w: zlmdb.Worker(Store, lambda t: t.jobs),
+            r"^expected a database, got <class .*outside of its",
+        ),
+        (
+            lambda db, w: zlmdb.Worker(db, lambda t: t).get(0),
+            r"returns <Store in .*, no queue: Worker\(db, lambda t: t.jobs",
+        ),
+        (lambda db, w: w.get("1"), "^timeout='1': expected seconds, or None to wait for ever"),
+        (lambda db, w: w.put("x", priority=1.5), "^priority=1.5: expected an int of 64 bits"),
+        (lambda db, w: w.put("x", priority=True), "^priority=True: expected an int of 64 bits"),
+    ],
+)
+def test_a_mistake_with_a_worker_says_what_it_takes(asked: Any, advice: str) -> None:
+    with zlmdb.open(None, Store) as db, pytest.raises((TypeError, ValueError), match=advice):
+        asked(db, zlmdb.Worker(db, lambda t: t.jobs))
 
 
 @pytest.mark.parametrize("table", ["pairs", "texts", "moments"])

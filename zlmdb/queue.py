@@ -134,7 +134,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             fits = -_MOST <= priority <= _MOST
         except TypeError:
             fits = False
-        if not fits:
+        if not fits or not isinstance(priority, int) or isinstance(priority, bool):
             raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)

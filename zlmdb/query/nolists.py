@@ -46,6 +46,18 @@ class NoList:
         __hash__ = object.__hash__
 
 
+_VALUES = (str, bytes, int, float)
+
+
+def refuse_equal(shown: str, other: object) -> None:
+    """Raise TypeError if *other* is a value: an index is never equal to one, as columns of ORMs seem to be."""
+    if isinstance(other, (*_VALUES, *_LISTS)):
+        raise TypeError(
+            f"{shown} == {shortened(other)}: an index is no field, and never equal to a value: write index[key], or "
+            f".where(lambda record: record.field == ...) of the table"
+        )
+
+
 def shown_position(position: Any) -> str:
     """A position or a slice as it is written in brackets."""
     if position.__class__ is not slice:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from ..query.projection import ENGINE_KEYS, RECORDS
+from ..shown import shortened
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
 from .misspelt import assigned_to, check_names
@@ -54,6 +55,8 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
 
     table = selection._table
     table._check_write()
+    if not callable(how):
+        raise TypeError(f"change() takes a function that returns the new record of each one, and got {shortened(how)}")
     rows = _found(selection, _rows_of)
     if not rows:
         return 0

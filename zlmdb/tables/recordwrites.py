@@ -60,10 +60,12 @@ class RecordWrites(TableState[K, V]):
 
     if not TYPE_CHECKING:  # checkers have the signatures of MutableMapping
 
-        def update(self, other=(), /, **more):
+        def update(self, other=(), /, *rest, **more):
             """Store the records of a dict, or of pairs of key and value."""
-            from .missing import pairs  # here, since checkers would miss its use
+            from .missing import pairs, refuse_rest  # here, since checkers would miss its use
 
+            if rest:
+                refuse_rest(other, *rest)
             super().update(other if hasattr(other, "keys") else pairs(other), **more)
 
     def _check_write(self) -> None:
