@@ -90,6 +90,31 @@ def test_the_tables_that_there_are_are_those_that_the_class_declares(db: Any) ->
         t.nothing  # noqa: B018
 
 
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="errors name the class of a method since Python 3.10")
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (
+            lambda t: t.posts.get(title="One"),
+            r"get\(\) got .*; a table of zlmdb looks up keys: write .where\(",
+        ),
+        (lambda t: t.jobs.pop(), r"pop\(\) missing .*; a table of zlmdb looks up keys"),
+        (lambda t: t.posts.values("title"), r"values\(\) takes .*; of a table of zlmdb, write .fields\(lambda record"),
+        (lambda t: t.posts.keys("a*"), r"keys\(\) takes .* .where\(lambda record: ...\) for a condition$"),
+        (lambda t: t.posts.add(title="One"), r"add\(\) got .*; a table of zlmdb takes one record, and"),
+        (lambda t: t.posts.add(1, Post("x")), r"add\(\) takes .*; write table\[key\] = value for a given key"),
+        (lambda t: t.posts.put_new(Post("x")), r"put_new\(\) missing .*takes the key and the whole record"),
+        (lambda t: t.posts.change(1, title="x"), r"change\(\) got .*a function that returns the new record"),
+    ],
+)
+def test_the_end_of_a_block_says_what_a_method_takes(db: Any, mistake: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said), db.write() as t:
+        mistake(t)
+    with pytest.raises(TypeError, match=said) as caught, db.write() as t, t.txn.savepoint():
+        mistake(t)
+    assert str(caught.value).count(";") - str(caught.value).count("; write") == 1  # said once
+
+
 def test_tables_may_have_the_names_that_are_answered() -> None:
     names = ["session", "rollback", "commit", "query", "shape", "copy", "get", "lookup", "tail"]
     made = new_class("S", (zlmdb.Schema,), {}, lambda body: body.update(__annotations__=dict.fromkeys(names, Posts)))

@@ -181,9 +181,10 @@ class Worker(Generic[T]):
     # -- looking ----------------------------------------------------------------------------------------------------
 
     def _queue(self, t: Any) -> Queue[T]:
-        found: Any = self._given(t)
-        if not isinstance(found, Queue):
-            raise TypeError(f"the function of the worker returns {found!r}, no queue: Worker(db, lambda t: t.jobs)")
+        found = self._given(t)
+        given: Any = found
+        if not isinstance(given, Queue):
+            raise TypeError(f"the function of the worker returns {given!r}, no queue: Worker(db, lambda t: t.jobs)")
         return found
 
     def _claim(self, t: Any) -> Optional[Lease[T]]:

@@ -55,7 +55,8 @@ def check_whole(given: Any, what: str, meant: str) -> None:
     """Raise TypeError unless *given* is a whole number."""
     if isinstance(given, int) and not isinstance(given, bool):
         return
-    advice = f"; write {what}change.number" if isinstance(given, Change) and what.endswith("=") else ""
+    kind: Any = given.__class__
+    advice = f"; write {what}change.number" if kind is Change and what.endswith("=") else ""
     raise TypeError(f"{what}{shortened(given)}{_end(what)}: expected {meant}{advice}")
 
 

@@ -51,7 +51,8 @@ _VALUES = (str, bytes, int, float)
 
 def refuse_equal(shown: str, other: object) -> None:
     """Raise TypeError if *other* is a value: an index is never equal to one, as columns of ORMs seem to be."""
-    if isinstance(other, (*_VALUES, *_LISTS)):
+    given: Any = other
+    if isinstance(given, (*_VALUES, *_LISTS)):
         raise TypeError(
             f"{shown} == {shortened(other)}: an index is no field, and never equal to a value: write index[key], or "
             f".where(lambda record: record.field == ...) of the table"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, TypeVar
 
-from ..elsewhere import has_no, public_names, tell
+from ..elsewhere import has_no, public_names, tell, tell_calls
 from ..shown import nearest
 
 _STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
@@ -150,6 +150,21 @@ def of_transaction(name: str, table: str, known: Any) -> str:
         return ""
     asked = f"that is asked of a table, such as t.{table}"
     return f"{asked}: {OF_OTHERS[name]}" if name in OF_OTHERS else f"{asked}.{name}"
+
+
+_KEY = "a table of zlmdb looks up keys: write .where(lambda record: record.name == ...).values().first() for a field"
+_SOME = "of a table of zlmdb, write .fields(lambda record: ...) for fields, .where(lambda record: ...) for a condition"
+tell_calls(
+    {
+        **dict.fromkeys(("Table.get", "UniqueIndexView.get", "MutableMapping.pop"), _KEY),
+        **dict.fromkeys(("Table.items", "Table.keys", "Table.values"), _SOME),
+        **dict.fromkeys(("Table.put_new", "Table.replace"), "a table of zlmdb takes the key and the whole record"),
+        "Table.add": "a table of zlmdb takes one record, and makes the key; write table[key] = value for a given key",
+        "Table.change": "a table of zlmdb takes the key, and a function that returns the new record",
+        "Table.edit": "write `with table.edit(key) as record:` for one record, .where(...).edit() for some",
+        "Table.increment": "a table of zlmdb takes the key, and by how much",
+    }
+)
 
 
 C = TypeVar("C", bound=type[Any])

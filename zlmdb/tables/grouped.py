@@ -13,6 +13,7 @@ from ..query.nolists import refuse_given
 from ..query.ordering import checked, first_of, sliced
 from ..query.projection import ENGINE_KEYS, KEYS, PAIRS, VALUES
 from ..query.reads import Reads
+from ..values.base import is_a
 from .aggregated import aggregated
 from .missing import missing
 from .selection import ALL, Selection
@@ -55,7 +56,8 @@ def _takes_more(function: Any) -> bool:
 
 def _answer(found: R) -> R:
     """What the second function has *found* for a group. Raises TypeError for a method of the group, uncalled."""
-    parts: Any = found if type(found) is tuple else (found,)
+    whole: Any = found
+    parts: tuple[Any, ...] = whole if is_a(whole, tuple) else (whole,)
     for part in parts:
         if type(part) is MethodType and isinstance(part.__self__, Reads):
             name = part.__name__

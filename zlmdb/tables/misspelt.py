@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Optional
 
@@ -20,11 +21,10 @@ def assigned_to(cls: Any) -> Optional[frozenset[str]]:
 def _assigned_to(cls: Any) -> Optional[frozenset[str]]:
     if all(["__slots__" in vars(base) for base in cls.__mro__[:-1]]):  # they take no other names
         return None
-    fields: Any = vars(cls).get("__dataclass_fields__")
-    if fields is not None:
-        return frozenset(fields)
-    attributes: Any = vars(cls).get("__attrs_attrs__")
-    return None if attributes is None else frozenset([one.name for one in attributes])
+    body: dict[str, Any] = dict(cls.__dict__)
+    if "__dataclass_fields__" in body:
+        return frozenset(body["__dataclass_fields__"])
+    return frozenset([one.name for one in body["__attrs_attrs__"]]) if "__attrs_attrs__" in body else None
 
 
 def check_names(table: Any, key: Any, value: Any) -> None:
@@ -33,10 +33,11 @@ def check_names(table: Any, key: Any, value: Any) -> None:
     Names that its class knows, such as cached properties, or that objects have when they are read, are left alone, and
     so are private ones.
     """
-    cls: Any = type(value)
+    cls: Any = value.__class__
+    own: Mapping[str, Any] = vars(value)
     fields = assigned_to(cls) or frozenset()
-    lost = [name for name in vars(value) if name not in fields and _meant(cls, name)]
-    had: Any = vars(table[key]) if lost and key in table else ()
+    lost = [name for name in own if name not in fields and _meant(cls, name)]
+    had: Mapping[str, Any] = vars(table[key]) if lost and key in table else {}
     for name in lost:
         if name not in had:
             raise table._storage.named(
