@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime
 from functools import cached_property
+from types import new_class
 from typing import Any, ClassVar, Optional
 
 import pytest
@@ -17,6 +18,8 @@ import pytest
 import zlmdb
 from zlmdb import desc
 from zlmdb.values import serializer
+
+PACKAGE: Any = zlmdb
 
 
 class Store(zlmdb.Schema):
@@ -318,6 +321,37 @@ def test_other_names_of_an_object_are_its_own_affair_in_a_block() -> None:
                 box.labelled += "!"  # type: ignore[attr-defined]
                 box.width += box.widths_ - box.widths + 1
         assert [box.width for box in t.boxes.values()] == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("asked", "advice"),
+    [
+        (lambda: new_class("T", (zlmdb.Table[int, str],), {"name": 3}), "^T: name=3: expected a text, the name of the"),
+        (
+            lambda: new_class("T", (zlmdb.Table[int, str],), {"name": ""}),
+            "^T: name='': expected a text, the name",
+        ),
+        (
+            lambda: new_class("T", (zlmdb.Table[int, str],), {"key": 3}),
+            "^T: key=3: expected the name of a field .*4",
+        ),
+        (
+            lambda: PACKAGE.Database("nowhere", Store),
+            r"^maxsize=<class .*; a schema is given to zlmdb.open\(",
+        ),
+        (lambda: PACKAGE.connect, r"'connect': write zlmdb.open\(path, Schema\)"),
+        (
+            lambda: PACKAGE.Column,
+            r"'Column': a model is a dataclass, and its table is declared: class Users",
+        ),
+        (lambda: PACKAGE.Session, r"'Session': write `with db.write\(\) as t:`"),
+        (lambda: PACKAGE.Uniqueindex, "'Uniqueindex': did you mean 'UniqueIndex'"),
+        (lambda: PACKAGE.anything, "^module 'zlmdb' has no attribute 'anything'$"),
+    ],
+)
+def test_a_mistake_in_a_declaration_says_what_is_written(asked: Any, advice: str) -> None:
+    with pytest.raises((TypeError, AttributeError), match=advice):
+        asked()
 
 
 def test_an_index_is_never_equal_to_a_value_and_says_so() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Optional
 
@@ -34,10 +33,10 @@ def check_names(table: Any, key: Any, value: Any) -> None:
     so are private ones.
     """
     cls: Any = value.__class__
-    own: Mapping[str, Any] = vars(value)
+    own: dict[str, Any] = value.__dict__
     fields = assigned_to(cls) or frozenset()
     lost = [name for name in own if name not in fields and _meant(cls, name)]
-    had: Mapping[str, Any] = vars(table[key]) if lost and key in table else {}
+    had: dict[str, Any] = table[key].__dict__ if lost and key in table else {}
     for name in lost:
         if name not in had:
             raise table._storage.named(
