@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import new_class
 from typing import Any, ClassVar, Optional
 
 import pytest
@@ -39,6 +41,7 @@ class Blog(zlmdb.Schema):
     posts: Posts
     named: Named
     jobs: zlmdb.Queue[str]
+    marks: zlmdb.SetTable[str, int]
 
 
 @pytest.fixture
@@ -57,6 +60,19 @@ def db() -> Iterator[Any]:
         (lambda db, t: t.query(Post), "such as t.posts: write .where"),
         (lambda db, t: t.posts.to_dict(), "take dict\\(table\\)"),
         (lambda db, t: t.posts.value_counts("title"), "write .group_by"),
+        (lambda db, t: t.session.add(Post("x")), r"'session'; t itself is what a session is: t.posts.add\(value\)"),
+        (lambda db, t: t.get(Post, 1), r"'get'; that is asked of a table, such as t.posts.get\(key\)"),
+        (lambda db, t: t.delete(Post("x")), r"'delete'; that is asked of a table: del t.posts\[key\]"),
+        (lambda db, t: t.txn.rollback(), r"'rollback': write .abort\(\)"),
+        (lambda db, t: t.posts.insert_one({}), r"table.add\(value\) stores it under a new key"),
+        (lambda db, t: t.posts.update_one({}, {}), r"'update_one': write `with table.edit\(key\) as record:`"),
+        (lambda db, t: t.posts.delete_many({}), r"'delete_many': write del table\[key\] for one record"),
+        (lambda db, t: t.posts.iloc[0], "'iloc': there are no positions: write"),
+        (lambda db, t: t.posts.hgetall(1), r"'hgetall': write table\[key\]"),
+        (lambda db, t: t.posts.commit(), "'commit': the end of the block"),
+        (lambda db, t: t.posts.select().groupby("likes"), r"'groupby': write .group_by\(lambda"),
+        (lambda db, t: t.jobs.lpush("x"), r"'lpush': write .put\(body\)"),
+        (lambda db, t: t.jobs.apply_async("x"), r"'apply_async': write .put\(body\)"),
         (lambda db, t: db.create_all(), "made when it is opened"),
         (lambda db, t: db.pack(), "db.compact\\(\\) makes"),
         (lambda db, t: zlmdb.Worker(db, lambda t: t.jobs).get_nowait(), r"write .get\(timeout=0\)"),
@@ -65,6 +81,47 @@ def db() -> Iterator[Any]:
 def test_a_method_of_another_store_is_answered_with_what_to_write(db: Any, mistake: Any, said: str) -> None:
     with db.write() as t, pytest.raises(AttributeError, match=said):
         mistake(db, t)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="an AttributeError knows its object since Python 3.10")
+def test_the_tables_that_there_are_are_those_that_the_class_declares(db: Any) -> None:
+    said = "declares no table 'nothing'; there are 'posts', 'named', 'jobs', 'marks'$"
+    with pytest.raises(AttributeError, match=said), db.write() as t:
+        t.nothing  # noqa: B018
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="errors name the class of a method since Python 3.10")
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (
+            lambda t: t.posts.get(title="One"),
+            r"get\(\) got .*; a table of zlmdb looks up keys: write .where\(",
+        ),
+        (lambda t: t.jobs.pop(), r"pop\(\) missing .*; a table of zlmdb looks up keys"),
+        (lambda t: t.posts.values("title"), r"values\(\) takes .*; of a table of zlmdb, write .fields\(lambda record"),
+        (lambda t: t.posts.keys("a*"), r"keys\(\) takes .* .where\(lambda record: ...\) for a condition$"),
+        (lambda t: t.posts.add(title="One"), r"add\(\) got .*; a table of zlmdb takes one record, and"),
+        (lambda t: t.posts.add(1, Post("x")), r"add\(\) takes .*; write table\[key\] = value for a given key"),
+        (lambda t: t.posts.put_new(Post("x")), r"put_new\(\) missing .*takes the key and the whole record"),
+        (lambda t: t.posts.change(1, title="x"), r"change\(\) got .*a function that returns the new record"),
+    ],
+)
+def test_the_end_of_a_block_says_what_a_method_takes(db: Any, mistake: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said), db.write() as t:
+        mistake(t)
+    with pytest.raises(TypeError, match=said) as caught, db.write() as t, t.txn.savepoint():
+        mistake(t)
+    assert str(caught.value).count(";") - str(caught.value).count("; write") == 1  # said once
+
+
+def test_tables_may_have_the_names_that_are_answered() -> None:
+    names = ["session", "rollback", "commit", "query", "shape", "copy", "get", "lookup", "tail"]
+    made = new_class("S", (zlmdb.Schema,), {}, lambda body: body.update(__annotations__=dict.fromkeys(names, Posts)))
+    with zlmdb.open(None, made) as db, db.write() as t:
+        for number, name in enumerate(names):
+            getattr(t, name)[number] = Post(name)
+            assert list(getattr(t, name).items()) == t[name].select().all() == [(number, Post(name))]
 
 
 @pytest.mark.parametrize(

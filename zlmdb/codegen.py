@@ -213,7 +213,7 @@ class Methods(NamedTuple):
             made = self.make()
             for name, one in waiting.items():
                 function = made[name]
-                function.__doc__ = one.__doc__
+                function.__doc__, function.__qualname__ = one.__doc__, one.shown  # as errors name it
                 setattr(cls, name, staticmethod(function) if self.static else function)
 
         for name in self.names:
@@ -232,6 +232,7 @@ class _Waiting:
         self._generate = generate
         self._calls = calls
         self.__doc__ = inherited.__doc__
+        self.shown: str = getattr(inherited, "__qualname__", name)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:

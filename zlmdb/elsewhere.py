@@ -11,13 +11,14 @@ index of a derived class, comes first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 Says = Callable[[Any, str], str]
 """The text of the error for an object without that attribute; empty where there is nothing to say."""
 
 _SAYS: dict[type[Any], Says] = {}
+_CALLS: dict[str, str] = {}
 
 
 class Elsewhere:
@@ -106,8 +107,26 @@ def lacking(holder: object, name: str) -> AttributeError:
     return made
 
 
+def tell_calls(advice: Mapping[str, str]) -> None:
+    """Say at the end of a block what to write instead, where a method was called with what it does not take.
+
+    *advice* has it by the names of methods, such as ``Table.get``, as Python names them in errors since 3.10.
+    """
+    _CALLS.update(advice)
+
+
 def say_more(error: Any) -> None:
-    """Make the text of Python's own *error* that of the class, if it names the object, as it does since Python 3.10."""
+    """Make the text of Python's own *error* that of the class, if it names the object, as it does since Python 3.10.
+
+    So it is for that of a call with other arguments than the method has.
+    """
+    kind: Any = error.__class__
+    if kind is TypeError and len(error.args) == 1:
+        called, _, rest = str(error.args[0]).partition("() ")
+        advice = _CALLS.get(called, "")
+        if advice and rest.startswith(("takes ", "got ", "missing ")) and not rest.endswith(advice):
+            error.args = (f"{error.args[0]}; {advice}",)
+        return
     holder = getattr(error, "obj", None) if type(error) is AttributeError else None
     if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
         text = _said(holder, name)

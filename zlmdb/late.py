@@ -8,12 +8,14 @@ from typing import Any
 
 
 def on_first_use(
-    package: str, modules: Mapping[str, str], prefixes: Mapping[str, str] = {}
+    package: str, modules: Mapping[str, str], prefixes: Mapping[str, str] = {},
+    advice: Callable[[str, list[str]], str] = lambda name, known: "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
     """The ``__getattr__`` and ``__dir__`` of *package*, which find a name in another module on first use.
 
     *modules*: the names, separated by spaces, by the module that has them; a module without names is itself the
     attribute. *prefixes*: modules by the beginning of their names. After its first use, a name is an attribute.
+    *advice*: what to write in place of a name that there is not, of those that there are; empty for nothing.
     """
     homes = {name: module for module, names in modules.items() for name in names.split()}
     submodules = {module[1:]: module for module, names in modules.items() if not names}
@@ -27,7 +29,9 @@ def on_first_use(
         module = home(name)
         found = vars(import_module(module, package)) if module else {}
         if name not in found:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            text = f"module {package!r} has no attribute {name!r}"
+            instead = "" if name.startswith("_") else advice(name, __dir__())
+            raise AttributeError(f"{text}: {instead}" if instead else text)
         vars(import_module(package))[name] = found[name]
         return found[name]
 

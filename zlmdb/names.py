@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .late import on_first_use
+from .shown import nearest
 
 if TYPE_CHECKING:
     from . import _flatbuffers_vendor as _flatbuffers_vendor
@@ -53,6 +54,13 @@ if TYPE_CHECKING:
     from .values.was import Was as Was
     from .worker import Worker as Worker
 else:
+    _OPEN = "write zlmdb.open(path, Schema), with the class that declares the tables"
+    _MODEL = "a model is a dataclass, and its table is declared: class Users(zlmdb.Table[int, User])"
+    _OTHERS = {
+        **dict.fromkeys(("Redis", "TinyDB", "MongoClient", "connect", "create_engine", "sessionmaker"), _OPEN),
+        **dict.fromkeys(("Base", "Column", "Field", "Model", "Document", "declarative_base"), _MODEL),
+        **dict.fromkeys(("Session", "session", "transaction", "atomic"), "write `with db.write() as t:`"),
+    }
     __all__ = ["__dir__", "__getattr__"]
     __getattr__, __dir__ = on_first_use(
         __package__,
@@ -92,4 +100,5 @@ else:
             ".worker": "Worker",
         },
         prefixes={"Map": ".classic.maps"},
+        advice=lambda name, known: _OTHERS.get(name) or nearest(name, known, listed=False),
     )

@@ -130,11 +130,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         The commit wakes the workers that wait for the queue, in all processes.
         """
         _checked("delay", delay)
-        try:
-            fits = -_MOST <= priority <= _MOST
-        except TypeError:
-            fits = False
-        if not fits:
+        given: Any = priority
+        if not isinstance(given, int) or isinstance(given, bool) or not -_MOST <= given <= _MOST:
             raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)

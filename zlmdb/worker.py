@@ -36,8 +36,11 @@ class Worker(Generic[T]):
         given: Any = queue
         if not callable(given):
             raise TypeError(f"expected a function that returns the queue, got {given!r}: Worker(db, lambda t: t.jobs)")
+        given = db
+        if not isinstance(given, Database):
+            raise TypeError(f"expected a database, got {given!r}: Worker(db, lambda t: t.jobs), outside of its blocks")
         self._db: Database[Any] = db
-        self._queue: Callable[[Any], Queue[T]] = queue
+        self._given: Callable[[Any], Queue[T]] = queue
         self._seconds = lease
 
     def __repr__(self) -> str:
@@ -177,6 +180,13 @@ class Worker(Generic[T]):
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
+    def _queue(self, t: Any) -> Queue[T]:
+        found = self._given(t)
+        given: Any = found
+        if not isinstance(given, Queue):
+            raise TypeError(f"the function of the worker returns {given!r}, no queue: Worker(db, lambda t: t.jobs)")
+        return found
+
     def _claim(self, t: Any) -> Optional[Lease[T]]:
         return self._queue(t).claim(lease=self._seconds)
 
@@ -250,7 +260,10 @@ class _Waits:
 
     def __init__(self, timeout: Optional[float]) -> None:
         self._timeout = timeout
-        self._end = None if timeout is None else monotonic() + timeout
+        try:
+            self._end = None if timeout is None else monotonic() + timeout
+        except TypeError:
+            raise TypeError(f"timeout={timeout!r}: expected seconds, or None to wait for ever") from None
 
     def next(self, pause: Optional[float]) -> float:
         """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.

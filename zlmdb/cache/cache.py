@@ -18,7 +18,7 @@ from ..values import serializer
 from .elsewhere import INSTEAD, of_cache
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
-from .file import CacheFile
+from .file import CacheFile, path_of
 from .memoized import memoized, task_here
 from .pending import CachePending
 from .state import MISSING
@@ -90,7 +90,7 @@ class Cache(CachePending[K, V]):
         given: Any = size_limit
         if not isinstance(given, (int, float)) or given <= 0:
             raise ValueError(f"size_limit={size_limit!r}: expected a number of bytes, more than 0")
-        self._path = None if path is None else os.fspath(path)
+        self._path = path_of(path)
         self._size_limit, self._policy = size_limit, eviction_policy
         self._textual = key is str
         self._given = self._path, key, value, size_limit, eviction_policy, keep
@@ -320,7 +320,7 @@ class Cache(CachePending[K, V]):
                     return total
             if default is None:
                 raise KeyError(key)
-            total = default + delta
+            total = added(key, default, delta)
             self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encode(total), old)
             return total
 

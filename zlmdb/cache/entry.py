@@ -72,9 +72,14 @@ def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
 
 def shown(db: Any) -> Any:
     """*db*, whose errors now name the cache, and not the tables."""
-    for _, storage in db._storages.values():
-        storage.shown = "the cache"
+    for name, (_, storage) in db._storages.items():
+        storage.shown, storage.roomier = "the cache", ""  # nobody chooses the format of its file
+        storage.shown_key = _KEYS.get(name, storage.shown_key)
     return db
+
+
+_KEYS = {"tags": "the tag with the key", "until": "the time of expiry with the key"}
+"""What the keys of tables consist of, for people."""
 
 
 def tag_bytes_of(data: bytes) -> bytes:

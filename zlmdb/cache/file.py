@@ -44,6 +44,13 @@ def is_same_boot(one: str, other: str) -> bool:
     return one == other
 
 
+def path_of(path: Any) -> Optional[str]:
+    """The *path* given for a cache, as a text. Raises TypeError for what is none, such as a database."""
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"expected a path, or None for a cache in memory, got {path!r}: zlmdb.Cache(path)")
+    return None if path is None else os.fspath(path)
+
+
 class CacheFile:
     """The directory *path* of a cache, in use until `close`. With *keep*, it is never emptied."""
 

@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
+from ..elsewhere import tell
 from ..locks import monotonic
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
-from ..shown import nearest, shortened
+from ..shown import nearest
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction
 from ..store.transactionstate import Undone
@@ -23,6 +24,7 @@ from ..tables.storage import Storage
 from . import log
 from .change import Change, Codecs
 from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
+from .given import OF_CHANGES, check_consumer, check_number, check_timeout, check_whole, of_changes
 from .policy import Feed
 from .recorder import Present, present
 
@@ -37,6 +39,7 @@ R = TypeVar("R")
 _PAGE = 256  # changes that are read at once
 _PAGE_BYTES = 4 << 20
 _LONGEST_NAME = 255  # bytes
+_MOST = "the greatest number of changes, 0 or more"
 
 
 class Changes(Generic[K, V]):
@@ -50,10 +53,11 @@ class Changes(Generic[K, V]):
     def __init__(
         self, db: Any, table: Any, after: Optional[int], consumer: Optional[str], timeout: Optional[float]
     ) -> None:  # fmt: skip
-        if timeout is not None and timeout < 0:
-            raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait for ever")
-        if after is not None and after < 0:
-            raise ValueError(f"after={after!r}: expected the number of a change, or 0 for all")
+        check_timeout(timeout)
+        if after is not None:
+            check_number(after, "after=", "the number of a change, or 0 for all")
+        if consumer is not None:
+            check_consumer(consumer, _LONGEST_NAME)
         self._db: Database[Any] = db
         self._attribute, self._name = _named(db, table)
         self._consumer = consumer
@@ -89,6 +93,7 @@ class Changes(Generic[K, V]):
 
     def take(self, most: int = _PAGE) -> list[Change[K, V]]:
         """The next changes, up to *most*, as a list; waits as an iteration does, and is empty after *timeout*."""
+        check_number(most, "take(", _MOST)
         page = self._page(most)
         if not page and self._may_wait():
             with self._bell().listen() as wait:
@@ -101,6 +106,7 @@ class Changes(Generic[K, V]):
 
     async def atake(self, most: int = _PAGE) -> list[Change[K, V]]:
         """As `take`, in asyncio."""
+        check_number(most, "atake(", _MOST)
         page = self._page(most)
         if not page and self._timeout != 0:
             async with self._bell().alisten() as wait:
@@ -246,6 +252,7 @@ class Changes(Generic[K, V]):
         if name is None:
             raise ValueError("acknowledge() is for a named consumer: db.changes(..., consumer='name')")
         number = self._after if through is None else through.number if isinstance(through, Change) else through
+        check_whole(number, "acknowledge(", "a change, or its number")
 
         def store(raw: Any, handle: Any) -> bool:
             last = log.last(raw, handle)
@@ -294,6 +301,8 @@ class Changes(Generic[K, V]):
 
         *through*: all up to this number. Others as in `Feed`. Without any of them, as the class of the table says.
         """
+        if through is not None:
+            check_number(through, "trim(through=", "the number of a change")
         keep = Feed(max_count, max_age, acknowledged)
         if keep.keeps_all and through is None:
             declared = self._declared()
@@ -309,8 +318,6 @@ class Changes(Generic[K, V]):
 
     def _registered(self, consumer: str, after: Optional[int]) -> int:
         """The position of the consumer, which is entered after *after* if the file does not know it."""
-        if not 0 < len(consumer.encode()) <= _LONGEST_NAME:
-            raise ValueError(f"consumer={shortened(consumer)}: expected a name of 1 to {_LONGEST_NAME} bytes")
         known = self._read(lambda raw, handle: log.position(raw, handle, consumer))
         if known is not None:
             return known
@@ -411,6 +418,9 @@ class Changes(Generic[K, V]):
         if written:  # else the engine stores nothing, and the next snapshot is that of another process
             txn._count(1, 0)
         return written
+
+
+tell(Changes, OF_CHANGES, of_changes)
 
 
 def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:

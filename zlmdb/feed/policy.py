@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Optional
+from typing import Any, Optional
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,18 @@ class Feed:
     acknowledged: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_count is not None and self.max_count < 0:
-            raise ValueError(f"Feed(max_count={self.max_count}): expected 0 or more")
-        if self.max_age is not None and self.max_age < timedelta(0):
-            raise ValueError(f"Feed(max_age={self.max_age}): expected a positive time")
+        count: Any = self.max_count
+        if count is not None:
+            if isinstance(count, bool) or not isinstance(count, int):
+                raise TypeError(f"Feed(max_count={count!r}): expected a number of changes")
+            if count < 0:
+                raise ValueError(f"Feed(max_count={count}): expected 0 or more")
+        age: Any = self.max_age
+        if age is not None:
+            if not isinstance(age, timedelta):
+                raise TypeError(f"Feed(max_age={age!r}): expected a timedelta, such as timedelta(days=7)")
+            if age < timedelta(0):
+                raise ValueError(f"Feed(max_age={age}): expected a positive time")
 
     @property
     def keeps_all(self) -> bool:

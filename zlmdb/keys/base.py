@@ -189,6 +189,13 @@ class KeyCodec(ABC, Generic[T]):
 
         Raises `TypeError` for types without a rule for new keys.
         """
+        self._refuse_new()
+
+    def next_key(self, last: Optional[T]) -> T:
+        """The key for a record that is added to a table; *last* as of `new_key`. Raises as that."""
+        return self.new_key(last)
+
+    def _refuse_new(self) -> NoReturn:
         raise TypeError(
             f"new keys of type {self.name} cannot be generated: store with table[key] = value, or declare a "
             f"source of keys: class T(Table[...], key=...), a field of the value or a function"

@@ -235,6 +235,10 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         """A tuple of new keys of all parts."""
         return tuple(part.new_key() for part in self.parts)
 
+    def next_key(self, last: Optional[tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Refused: random parts, as those of `new_key`, are hardly what a table with such keys is for."""
+        self._refuse_new()
+
 
 CLASSIC_PARTS: Sequence[Key] = [UintKey(2, little=True), TimestampKey(little=True), StringKey(open=True)]
 """What is only a part of classic keys: numbers that do not sort, a text without an end."""

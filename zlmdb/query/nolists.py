@@ -46,6 +46,19 @@ class NoList:
         __hash__ = object.__hash__
 
 
+_VALUES = (str, bytes, int, float)
+
+
+def refuse_equal(shown: str, other: object) -> None:
+    """Raise TypeError if *other* is a value: an index is never equal to one, as columns of ORMs seem to be."""
+    given: Any = other
+    if isinstance(given, (*_VALUES, *_LISTS)):
+        raise TypeError(
+            f"{shown} == {shortened(other)}: an index is no field, and never equal to a value: write index[key], or "
+            f".where(lambda record: record.field == ...) of the table"
+        )
+
+
 def shown_position(position: Any) -> str:
     """A position or a slice as it is written in brackets."""
     if position.__class__ is not slice:
@@ -75,6 +88,13 @@ def refuse_given(method: str, given: Iterable[object], named: Mapping[str, objec
     """Raise TypeError for what is given to *method*, which takes nothing: a condition, perhaps, a key or a default."""
     advice = _ADVICE.get(method) or _OF_SOME.format(method=method, one="table.get(key)") + _NONE
     raise TypeError(f"{method}() takes no arguments, and got {shown_call(given, named)}: {advice}")
+
+
+def refuse_computing(method: str, given: Iterable[object], named: Mapping[str, object]) -> NoReturn:
+    """Raise TypeError for *method*, such as ``max``, of pairs of key and value, or with what is *given* to it."""
+    shown = shown_call(given, named)
+    why = f"takes no arguments, and got {shown}" if shown else "of pairs of key and value says nothing of a field"
+    raise TypeError(f"{method}() {why}: write .fields(lambda record: ...).{method}(), or .keys().{method}() of keys")
 
 
 F = TypeVar("F", bound=Callable[..., Any])

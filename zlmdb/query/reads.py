@@ -6,12 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors
 from ..elsewhere import tell
 from ..shown import shortened
-from .nolists import NoList, no_length, refuse_given, sized
+from .nolists import NoList, no_length, refuse_computing, refuse_given, sized
 from .ordering import Ordered, refuse_unordered
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
     """
 
     __slots__ = ()
+
+    _of_records: ClassVar[bool] = False
+    """Whether the rows are pairs of key and value, with which nothing is computed."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[R_co]: ...
@@ -123,8 +126,10 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
     def sum(self: Reads[float]) -> float: ...
     @overload
     def sum(self: Reads[Decimal]) -> Decimal: ...
-    def sum(self: Reads[Any]) -> Any:
+    def sum(self: Reads[Any], *given: NoReturn, **named: NoReturn) -> Any:
         """The sum of the rows, which are numbers; 0 without any. Floats are added in order, compensated."""
+        if given or named or self._of_records:
+            refuse_computing("sum", given, named)
         from .sums import total  # late: many programs sum nothing
 
         try:
@@ -133,8 +138,10 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
             refuse_unordered(error, "sum")
             raise
 
-    def mean(self: Reads[float]) -> Optional[float]:
+    def mean(self: Reads[float], *given: NoReturn, **named: NoReturn) -> Optional[float]:
         """The mean of the rows, which are numbers; None without any."""
+        if given or named or self._of_records:
+            refuse_computing("mean", given, named)
         from .sums import mean  # late, as above
 
         try:
@@ -144,13 +151,17 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
             raise
         return found
 
-    def min(self: Reads[O]) -> Optional[O]:
+    def min(self: Reads[O], *given: NoReturn, **named: NoReturn) -> Optional[O]:
         """The least row; None without any."""
+        if given or named or self._of_records:
+            refuse_computing("min", given, named)
         found: Optional[O] = self._extreme(min)
         return found
 
-    def max(self: Reads[O]) -> Optional[O]:
+    def max(self: Reads[O], *given: NoReturn, **named: NoReturn) -> Optional[O]:
         """The greatest row; None without any."""
+        if given or named or self._of_records:
+            refuse_computing("max", given, named)
         found: Optional[O] = self._extreme(max)
         return found
 

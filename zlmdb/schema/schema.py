@@ -14,7 +14,7 @@ from ..store.pool import IDLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
 from ..store.transactionend import MOST_KEPT
 from ..tables.declares import Declares
-from ..tables.elsewhere import OF_OTHERS, OF_TRANSACTIONS, of_transaction
+from ..tables.elsewhere import OF_OTHERS, OF_TRANSACTIONS, of_transaction, tells_as_transaction
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations, type_hints
@@ -302,16 +302,19 @@ def _of_schema(tables: Schema, name: str) -> str:
     storages = _storages_of(tables)
     if storages is None or name.startswith("__"):
         return has_no(tables, name, f"tables {_WHERE}") if name in annotated_names(type(tables)) else ""
-    if hasattr(Transaction, name):
+    if hasattr(Transaction, name) and not (storages and name in OF_TRANSACTIONS):
         advice = f"the transaction has it: t.txn.{name}"
     elif storages:
-        advice = of_transaction(name, next(iter(storages)), Table) or nearest(name, storages)
+        known = [one for one in storages if one.isidentifier()]  # and no part of a table of several values
+        advice = of_transaction(name, known[0], Table) or nearest(name, known)
     else:
         advice = f"annotate it in the class, {name}: Table[KeyType, ValueType]"
     return f"{type(tables).__name__} declares no table {name!r}; {advice}"
 
 
 tell(Schema, [*OF_TRANSACTIONS, *public_names(Transaction), *OF_OTHERS, *public_names(Table)], _of_schema)
+
+tells_as_transaction(Transaction)
 
 
 def _reads_otherwise(cls: Any) -> bool:

@@ -70,7 +70,8 @@ if hasattr(os, "register_at_fork"):
 def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: Any) -> Options:
     """The options of the engine for *path*. Raises TypeError or ValueError if *maxsize* is not a number of bytes."""
     if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):
-        raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit")
+        advice = f"; a schema is given to zlmdb.open(path, {maxsize.__name__})" if isinstance(maxsize, type) else ""
+        raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit{advice}")
     if maxsize is not None and maxsize <= 0:
         raise ValueError(f"maxsize={maxsize!r}: expected a number of bytes above 0, or None to grow without limit")
     return registry.options(path, maxsize=maxsize, **others)

@@ -187,43 +187,45 @@ class _Asking:
     def _answer(self, aggregate: _Aggregate) -> Any:
         raise NotImplementedError
 
-    def where(self, matches: Any, /) -> _Asking:
+    def where(self, matches: Any = None, /, *more: Any, **named: Any) -> _Asking:
         """As of a selection."""
-        if self._give is not None:
-            raise NeedsRowsError
+        if self._give is not None or matches is None or more or named:
+            raise NeedsRowsError  # which says what is wrong
         following = self._selection._following()
         following.condition(matches)  # raises for mistakes
         return self._again((*self._where, following.value(matches)), None)
 
-    def fields(self, give: Any, /) -> _Asking:
+    def fields(self, give: Any = None, /, *more: Any, **named: Any) -> _Asking:
         """As of a selection."""
-        if self._give is not None:
+        if self._give is not None or give is None or more or named:
             raise NeedsRowsError
         return self._again(self._where, self._selection._following().value(give))
 
-    def count(self) -> Any:
+    def count(self, *given: Any, **named: Any) -> Any:
         """As of a selection."""
+        if given or named:
+            raise NeedsRowsError
         return self._answer(_Aggregate("count", self._where, None))
 
-    def sum(self) -> Any:
+    def sum(self, *given: Any, **named: Any) -> Any:
         """As of rows."""
-        return self._of_rows("sum")
+        return self._of_rows("sum", given or named)
 
-    def mean(self) -> Any:
+    def mean(self, *given: Any, **named: Any) -> Any:
         """As of rows."""
-        return self._of_rows("mean")
+        return self._of_rows("mean", given or named)
 
-    def min(self) -> Any:
+    def min(self, *given: Any, **named: Any) -> Any:
         """As of rows."""
-        return self._of_rows("min")
+        return self._of_rows("min", given or named)
 
-    def max(self) -> Any:
+    def max(self, *given: Any, **named: Any) -> Any:
         """As of rows."""
-        return self._of_rows("max")
+        return self._of_rows("max", given or named)
 
-    def _of_rows(self, kind: str) -> Any:
-        if self._give is None:
-            raise NeedsRowsError  # which says what is wrong
+    def _of_rows(self, kind: str, given: Any) -> Any:
+        if self._give is None or given:
+            raise NeedsRowsError
         return self._answer(_Aggregate(kind, self._where, self._give))
 
     def _refuse(self, *args: Any) -> NoReturn:

@@ -31,6 +31,11 @@ def change(
             f"table {table._name!r}: a block around this call edits the record {shortened(key)}, and would replace the "
             f"new value with its own object: change the object of the block"
         )
+    if not callable(how):
+        raise TypeError(
+            f"change() takes a function that returns the new value, and got {shortened(how)}: write change(key, lambda "
+            f"record: ...), or table[key] = value"
+        )
     old = table._stored(encoded, key)
     given = old or default
     if given is None:

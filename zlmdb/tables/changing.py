@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from ..query.projection import ENGINE_KEYS, RECORDS
+from ..shown import shortened
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
+from .misspelt import assigned_to, check_names
 
 if TYPE_CHECKING:
     from ..store.transaction import Transaction
@@ -53,6 +55,8 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
 
     table = selection._table
     table._check_write()
+    if not callable(how):
+        raise TypeError(f"change() takes a function that returns the new record of each one, and got {shortened(how)}")
     rows = _found(selection, _rows_of)
     if not rows:
         return 0
@@ -139,15 +143,17 @@ class EditedRows:
     """The objects of records, one at a time, by a generated function: see `compiled.selected`.
 
     *at* is the engine's key of the record whose turn it is, or None; *over* when the block is, or somebody has closed
-    the iterator; *failed* after an error. Objects of the class *kind* can be changed.
+    the iterator; *failed* after an error. Objects of the class *kind* can be changed. They have *most* attributes, or
+    more that no class declares; None if that does not matter.
     """
 
-    __slots__ = ("_counts", "_name", "_rows", "_txn", "at", "failed", "kind", "over")
+    __slots__ = ("_counts", "_name", "_rows", "_txn", "at", "failed", "kind", "most", "over")
 
     def __init__(self, rows_of: Callable[..., Iterator[Any]], table: Table[Any, Any], rows: Rows) -> None:
         self.over = self.failed = False
         self.at: Optional[bytes] = None
         self.kind: Optional[type[Any]] = None
+        self.most: Optional[int] = None
         self._txn, self._name = table._txn, table._name
         self._counts = self._txn._puts, self._txn._dels
         self._rows: Any = rows_of(table, rows, self)
@@ -170,6 +176,12 @@ class EditedRows:
         """Raise unless the object *value* of the record *encoded* may be changed; as `Table.edit`."""
         check_edit(table, table._storage.decode_key(encoded), encoded, value)
         self.kind = None if varies(value.__class__) else type(value)
+        fields = assigned_to(type(value))
+        self.most = None if fields is None else len(fields)
+
+    def check_names(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
+        """As `misspelt.check_names`, for the object *value* of the record *encoded*."""
+        check_names(table, table._storage.decode_key(encoded), value)
 
     def end(self, error: Optional[BaseException]) -> None:
         """The block is over."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
 from ..shown import shortened
 from ..values.constant import is_constant, new_value
+from .misspelt import assigned_to, check_names
 
 if TYPE_CHECKING:
     from .changing import Edits
@@ -86,6 +87,9 @@ class EditedRecord(_Block, Generic[V]):
         table = self._table
         try:
             if kind is None:
+                fields = assigned_to(type(self._value))
+                if fields is not None and len(vars(self._value)) > len(fields):
+                    check_names(table, self._key, self._value)
                 table[self._key] = self._value
         finally:
             table._txn._edited.discard(self._edited)

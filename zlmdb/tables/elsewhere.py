@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, TypeVar
 
-from ..elsewhere import has_no, public_names, tell
+from ..elsewhere import has_no, public_names, tell, tell_calls
 from ..shown import nearest
 
 _STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
@@ -12,26 +12,47 @@ _FIND = "write .where(lambda record: ...)"
 _ONE = "write table.get(key), or .where(lambda record: ...).values().first()"
 _LINKED = "write t.others[record.other] in .where(...) or .fields(...), which looks it up"
 _DELETE = "write del table[key] for one record, .where(lambda record: ...).delete() for some"
+_CHANGE = "write `with table.edit(key) as record:` for one record, .where(lambda record: ...).change(...) for some"
+_REPLACE = "write table[key] = value, which stores a new record and replaces one"
+_POSITION = "there are no positions: write table[key] for one record, .select(limit=10) or .order_by(...).limit(...)"
+_LENGTH = "write len(table), or .where(lambda record: ...).count()"
+_ENDS = "the end of the block `with db.write() as t:` commits what was stored"
+_GROUP = "write .group_by(lambda record: ..., lambda group: group.count())"
 _COMPUTED = "write .fields(lambda record: ...) first, which gives what is computed with"
 OF_OTHERS = {
-    **dict.fromkeys(("append", "create", "insert", "put", "save", "set", "store", "upsert"), _STORE),
+    **dict.fromkeys(("append", "create", "insert", "insert_one", "put", "save", "set", "store"), _STORE),
+    **dict.fromkeys(("hset", "replace_one", "update_or_create", "upsert"), _REPLACE),
+    **dict.fromkeys(("apply", "bulk_update", "update_many", "update_one"), _CHANGE),
+    **dict.fromkeys(("decr", "decrby", "decrement"), "write .increment(key, -1)"),
+    **dict.fromkeys(("hget", "hgetall"), "write table[key], or table.get(key)"),
+    **dict.fromkeys(("incr", "incrby"), "write .increment(key), or .increment(key, by)"),
+    **dict.fromkeys(("expire", "setex"), "declare `class T(Table[...], expires='until')`: records expire by a field"),
+    **dict.fromkeys(("iloc", "loc", "nlargest", "tail", "latest", "earliest"), _POSITION),
+    **dict.fromkeys(("contains", "has_key"), "write `key in table`"),
+    **dict.fromkeys(("count_documents", "len", "length", "shape", "size"), _LENGTH),
+    **dict.fromkeys(("commit", "flush"), _ENDS),
+    **dict.fromkeys(("iteritems", "iterrows", "itertuples", "scan", "scan_iter"), "loop over .items()"),
+    "mget": "write .get_many(keys)",
+    "mset": "write .put_many(pairs of key and value)",
     **dict.fromkeys(("bulk_create", "insert_many"), "write .put_many(pairs of key and value)"),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
-    **dict.fromkeys(("find_one", "get_or_none", "one", "one_or_none"), _ONE),
-    **dict.fromkeys(("discard", "remove"), _DELETE),
+    **dict.fromkeys(("find_one", "first_or_404", "get_by_id", "get_or_404", "get_or_none", "one", "one_or_none"), _ONE),
+    **dict.fromkeys(("delete_many", "delete_one", "discard", "drop", "hdel", "remove"), _DELETE),
     **dict.fromkeys(("max", "mean", "min", "sum"), _COMPUTED),
-    **dict.fromkeys(("sort", "sort_by", "sorted"), "write .order_by(lambda record: ...)"),
+    **dict.fromkeys(("sort", "sort_by", "sort_values", "sorted"), "write .order_by(lambda record: ...)"),
     **dict.fromkeys(("offset", "skip", "take"), "write .limit(count, skip)"),
     **dict.fromkeys(("map", "only", "project", "values_list"), "write .fields(lambda record: ...)"),
     **dict.fromkeys(("exists", "any"), "write bool(...where(lambda record: ...)), or `if` before it"),
-    **dict.fromkeys(("join", "prefetch_related", "select_related"), _LINKED),
+    **dict.fromkeys(("join", "lookup", "merge", "prefetch_related", "select_related"), _LINKED),
     **dict.fromkeys(("fetchall", "fetchone", "scalars", "to_list", "tolist"), "write .all(), or .first() for one"),
     **dict.fromkeys(("head", "nth"), "write .select(limit=10), or .order_by(...).limit(count, skip)"),
     **dict.fromkeys(
-        ("to_csv", "to_df", "to_dict", "to_json", "to_pandas"), "loop over .items() or .values(), or take dict(table)"
+        ("copy", "to_csv", "to_df", "to_dict", "to_json", "to_pandas"),
+        "loop over .items() or .values(), or take dict(table)",
     ),
+    **dict.fromkeys(("changes", "on_change", "subscribe", "watch"), "write db.changes('...') outside of the block"),
     "extend": "write .put_many(pairs of key and value), or .add(value) for each",
-    "value_counts": "write .group_by(lambda record: ..., lambda group: group.count())",
+    **dict.fromkeys(("aggregate", "annotate", "groupby", "value_counts"), _GROUP),
     "exclude": "write .where(lambda record: not ...)",
     "get_or_create": "write .setdefault(key, value)",
     "all": "write .select().all()",
@@ -53,8 +74,43 @@ _SEVERAL = "several records may have one key of this index: write index[key].val
 
 
 OF_QUEUES = {
-    **dict.fromkeys(("append", "appendleft", "enqueue", "insert", "push", "put_nowait", "send", "submit"), _PUT),
-    **dict.fromkeys(("dequeue", "get_nowait", "popleft", "pull", "receive", "take"), _CLAIM),
+    **dict.fromkeys(
+        (
+            "append",
+            "appendleft",
+            "apply_async",
+            "delay",
+            "enqueue",
+            "insert",
+            "lpush",
+            "publish",
+            "push",
+            "put_nowait",
+            "rpush",
+            "schedule",
+            "send",
+            "submit",
+        ),
+        _PUT,
+    ),
+    **dict.fromkeys(
+        (
+            "blpop",
+            "brpop",
+            "consume",
+            "dequeue",
+            "get_nowait",
+            "lpop",
+            "next",
+            "popleft",
+            "pull",
+            "receive",
+            "reserve",
+            "rpop",
+            "take",
+        ),
+        _CLAIM,
+    ),
     **dict.fromkeys(("ack", "acknowledge", "complete", "finish", "task_done"), "write .done(lease)"),
     **dict.fromkeys(("nack", "reject", "requeue", "retry"), "write .fail(lease), or .release(lease) if not tried"),
     **dict.fromkeys(("empty", "qsize", "size"), "write .ready.count(), or len(...) for the jobs of all states"),
@@ -64,20 +120,51 @@ OF_QUEUES = {
 
 OF_TRANSACTIONS = {
     "begin_nested": "write `with t.txn.savepoint():`",
-    "execute": "there is no SQL: write t.table[key], or t.table.where(lambda record: ...)",
+    "close": "the end of the block `with db.write() as t:`, or t.txn.abort(), ends the transaction",
+    "get": "that is asked of a table, such as t.{table}.get(key)",
+    "delete": "that is asked of a table: del t.{table}[key]",
+    "merge": "that is asked of a table: t.{table}[key] = value",
+    "put": "that is asked of a table: t.{table}[key] = value",
+    "refresh": "that is asked of a table: t.{table}[key] reads the record",
+    "session": "t itself is what a session is: t.{table}.add(value); the end of its block commits",
+    "execute": "there is no SQL: write t.{table}[key], or t.{table}.where(lambda record: ...)",
     "flush": "what is stored in a transaction is seen in it at once, and the end of the block commits it",
     "rollback": "t.txn.abort() undoes all changes, and so does an exception that leaves the block",
 }
 
 
+_ABORT = "write .abort(), which undoes all changes; so does an exception that leaves the block"
+_ON_TRANSACTIONS = {"begin_nested": "write `with ...savepoint():`", "close": _ABORT, "rollback": _ABORT}
+
+
+def tells_as_transaction(cls: type[Any]) -> None:
+    """Let objects of *cls*, transactions, say what to write for what those of others have."""
+    tell(cls, _ON_TRANSACTIONS, lambda txn, name: _told(txn, name, _ON_TRANSACTIONS.get(name, "")))
+
+
 def of_transaction(name: str, table: str, known: Any) -> str:
     """What to write for the method *name* of other transactions. Ours has a *table*; *known* is the class of tables."""
     if name in OF_TRANSACTIONS:
-        return OF_TRANSACTIONS[name]
+        return OF_TRANSACTIONS[name].format(table=table)
     if name.startswith("_") or not (hasattr(known, name) or name in OF_OTHERS):
         return ""
     asked = f"that is asked of a table, such as t.{table}"
     return f"{asked}: {OF_OTHERS[name]}" if name in OF_OTHERS else f"{asked}.{name}"
+
+
+_KEY = "a table of zlmdb looks up keys: write .where(lambda record: record.name == ...).values().first() for a field"
+_SOME = "of a table of zlmdb, write .fields(lambda record: ...) for fields, .where(lambda record: ...) for a condition"
+tell_calls(
+    {
+        **dict.fromkeys(("Table.get", "UniqueIndexView.get", "MutableMapping.pop"), _KEY),
+        **dict.fromkeys(("Table.items", "Table.keys", "Table.values"), _SOME),
+        **dict.fromkeys(("Table.put_new", "Table.replace"), "a table of zlmdb takes the key and the whole record"),
+        "Table.add": "a table of zlmdb takes one record, and makes the key; write table[key] = value for a given key",
+        "Table.change": "a table of zlmdb takes the key, and a function that returns the new record",
+        "Table.edit": "write `with table.edit(key) as record:` for one record, .where(...).edit() for some",
+        "Table.increment": "a table of zlmdb takes the key, and by how much",
+    }
+)
 
 
 C = TypeVar("C", bound=type[Any])

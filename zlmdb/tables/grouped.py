@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
 from ..query.explained import Plan
@@ -11,6 +12,8 @@ from ..query.following import Followed, spelled
 from ..query.nolists import refuse_given
 from ..query.ordering import checked, first_of, sliced
 from ..query.projection import ENGINE_KEYS, KEYS, PAIRS, VALUES
+from ..query.reads import Reads
+from ..values.base import is_a
 from .aggregated import aggregated
 from .missing import missing
 from .selection import ALL, Selection
@@ -25,11 +28,12 @@ R = TypeVar("R")
 
 
 def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[K, V]], R]) -> dict[Any, R]:
-    """What *into* gives for each group of the rows of *selection*. Raises `TypeError` if it is no function."""
-    if not callable(into):
+    """What *into* gives for each group of the rows of *selection*. Raises `TypeError` if it is no function of one."""
+    if not callable(into) or _takes_more(into):
         raise TypeError(
             f"group_by() takes a function that returns the group of a record, and a function of the selection of a "
-            f"group, and got {into!r} for the second: write group_by(lambda record: ..., lambda group: group.count())"
+            f"group, and got {into!r} for the second: write group_by(lambda record: ..., lambda group: group.count()), "
+            f"or group.fields(lambda record: ...).sum()"
         )
     try:
         found = aggregated(selection, by, into)
@@ -40,7 +44,25 @@ def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[
         raise TypeError(f"group_by: {error}: give a function that returns no lists, but tuple(...)") from error
     if found is not None:
         return found
-    return {name: into(Group(selection._table, *group)) for name, group in groups.items()}
+    return {name: _answer(into(Group(selection._table, *group))) for name, group in groups.items()}
+
+
+def _takes_more(function: Any) -> bool:
+    """Whether it is a function of more than a group, or the built-in ``sum``, which adds no pairs."""
+    if type(function) is not FunctionType:
+        return function is sum
+    return function.__code__.co_argcount - len(function.__defaults__ or ()) > 1
+
+
+def _answer(found: R) -> R:
+    """What the second function has *found* for a group. Raises TypeError for a method of the group, uncalled."""
+    whole: Any = found
+    parts: tuple[Any, ...] = whole if is_a(whole, tuple) else (whole,)
+    for part in parts:
+        if type(part) is MethodType and isinstance(part.__self__, Reads):
+            name = part.__name__
+            raise TypeError(f"group_by: the function gives the method {name} itself: call it, {name}()")
+    return found
 
 
 def _kept(selection: Selection[K, V], by: Followed) -> dict[Any, tuple[list[K], list[V]]]:
@@ -148,11 +170,11 @@ class Group(Selection[K, V]):
 
     def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
         """As of every selection."""
-        name_of = _of_pair(self._following().value(by))
+        name_of = _of_pair(self._following().group(by))
         groups: dict[Any, list[tuple[K, V]]] = {}
         for pair in self:
             groups.setdefault(name_of(pair), []).append(pair)
-        return {name: into(Group(self._table, *map(list, zip(*rows)))) for name, rows in groups.items()}
+        return {name: _answer(into(Group(self._table, *map(list, zip(*rows))))) for name, rows in groups.items()}
 
     def _delete_range(self) -> int:
         from .changing import delete

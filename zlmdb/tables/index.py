@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_ar
 from ..elsewhere import has_no, public_names, tell
 from ..keys import KeyCodec, key_codec
 from ..query import Descending
+from ..query.nolists import refuse_equal
 from ..shown import refuse_options, shortened
 from ..typeargs import field_types
 from ..values.base import Serializer
@@ -119,6 +120,11 @@ class DeclaredIndex(Declares, Generic[I]):
         def _refuse_reading(self, *_):
             raise TypeError(self._read_where_it_is())
 
+        def __eq__(self, other):
+            refuse_equal(f"{getattr(self._owner, '__name__', 'the class')}.{self._name}", other)
+            return NotImplemented
+
+        __hash__ = object.__hash__
         __getitem__ = __iter__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_reading
 
     def _read_where_it_is(self) -> str:

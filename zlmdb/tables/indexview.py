@@ -10,6 +10,7 @@ from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
 from ..query import NoList, Reads, no_length
+from ..query.nolists import refuse_equal
 from ..query.projection import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
@@ -85,6 +86,14 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
     __slots__ = ("_bound", "_handle", "_name", "_storage", "_table")
 
     _unique = False
+
+    if not TYPE_CHECKING:  # checkers report it by themselves
+
+        def __eq__(self, other):
+            refuse_equal(f"{self._table._name}.{self._name}", other)
+            return NotImplemented
+
+        __hash__ = object.__hash__
 
     def __init__(self, table: Table[K, V], name: str, bound: Optional[BoundIndex]) -> None:
         self._table = table

@@ -46,6 +46,14 @@ def _refuse_row(
     raise kind(f"{taken}, got {shortened(row)}: table.add(value) stores a value under a new key") from None
 
 
+def refuse_rest(*given: object) -> NoReturn:
+    """Raise TypeError for what is *given* to ``update`` beside a dict: a condition, perhaps."""
+    raise TypeError(
+        f"update() takes a dict of keys and records, or pairs, and got {shown_call(given, {})}: to change fields, "
+        f"write .where(lambda record: ...).change(lambda record: ...), or `with table.edit(key) as record:`"
+    )
+
+
 class _NoPosition(KeyError):
     """A missing key that looks like a position of a list; ``args`` are those of the plain `KeyError`."""
 

@@ -44,7 +44,7 @@ class RecordWrites(TableState[K, V]):
         codec = self._storage.key
         counted: Any = codec.counts_from
         last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)
-        return codec.new_key(last)
+        return codec.next_key(last)
 
     def _check_none(self, field: str) -> None:
         """Raise `EncodeError` if None, which a record has in the *field* of its key, is no key of this table."""
@@ -60,10 +60,12 @@ class RecordWrites(TableState[K, V]):
 
     if not TYPE_CHECKING:  # checkers have the signatures of MutableMapping
 
-        def update(self, other=(), /, **more):
+        def update(self, other=(), /, *rest, **more):
             """Store the records of a dict, or of pairs of key and value."""
-            from .missing import pairs  # here, since checkers would miss its use
+            from .missing import pairs, refuse_rest  # here, since checkers would miss its use
 
+            if rest:
+                refuse_rest(other, *rest)
             super().update(other if hasattr(other, "keys") else pairs(other), **more)
 
     def _check_write(self) -> None:

@@ -71,6 +71,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     """
 
     __slots__ = ("_query",)
+    _of_records = True
 
     def __init__(
         self, table: Table[K, V], lower: bytes, upper: bytes, reverse: bool = False, limit: Optional[int] = None
@@ -124,12 +125,12 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         query = self._query
         if self._limit is not None or query.skip:
             refuse_after_limit("order_by")
-        followed = self._following().value(by)
+        followed = self._following().order(by)
         return self._with(Query(query.where, followed, bool(reverse), query.skip))
 
     def _sorted_by(self, by: Any, reverse: bool) -> Selection[K, V]:
         """As `order_by`, of a new selection of all, which itself is sorted then."""
-        self._query = Query((), self._following().value(by), bool(reverse))
+        self._query = Query((), self._following().order(by), bool(reverse))
         return self
 
     def limit(self, count: int, skip: int = 0, **options: NoReturn) -> Selection[K, V]:
@@ -173,7 +174,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         from .grouped import grouped  # late, as what compiles
 
-        return grouped(self, self._following().value(by), into)
+        return grouped(self, self._following().group(by), into)
 
     def keys(self, *given: NoReturn, **named: NoReturn) -> Reads[K]:
         """The keys only; the records are not read."""

@@ -129,6 +129,8 @@ class Storage(Generic[K, V]):
     ) -> None:  # fmt: skip
         self.name = name
         self.shown = f"table {name!r}"  # in errors
+        self.shown_key = "the key"
+        self.roomier = "" if max_key_size > 511 else " (1978 in a database made with lib_version=1.0)"
         self.space = space
         self.prefix = prefix
         self.key = key
@@ -226,8 +228,8 @@ class Storage(Generic[K, V]):
             text = "the key is empty, and this engine has no empty keys: give it at least one byte"
         else:
             text = (
-                f"the key {shortened(key)} takes {size} bytes, at most {self.max_key_size} fit"
-                f"{'' if self.max_key_size > 511 else ' (1978 in a database made with lib_version=1.0)'}: shorten it"
+                f"{self.shown_key} {shortened(key)} takes {size} bytes, at most {self.max_key_size} fit"
+                f"{self.roomier}: shorten it"
             )
         raise errors.EncodeError(f"{self.shown}: {text}", table=self.name, key=key, size=size, limit=self.max_key_size)
 

@@ -243,7 +243,7 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         """Store *value* under a new key, and return the key.
 
         The key is the field, or the result of the function, that the class declares as ``key=``. Otherwise it is the
-        last int plus one, or a UUID that sorts by time. Raises `DuplicateKey` if the key exists.
+        last int plus one, or a UUID that sorts by time; TypeError for texts and tuples. `DuplicateKey` if it exists.
         """
         key = self._new_key(value)
         if key in self:

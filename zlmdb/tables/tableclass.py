@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
 from ..elsewhere import present
-from ..shown import nearest
+from ..shown import nearest, shortened
 from ..typeargs import own_annotations, type_arguments, words_of
 from ..values.base import is_a
 from .declares import Declares
@@ -119,6 +119,7 @@ def check_types(cls: Any, table: type) -> None:
 
     So it is for the field that ``key=`` names. Nothing is said where the types are not known yet.
     """
+    _check_options(cls)
     body: Mapping[str, Any] = cls.__dict__
     indexes: list[DeclaredIndex[Any]] = [one for one in body.values() if is_a(one, Declares)]
     if not indexes and not isinstance(cls._key_source, str):
@@ -134,6 +135,18 @@ def check_types(cls: Any, table: type) -> None:
             _check_key_field(cls, cls._key_source, key, model)
         for index in indexes:
             index._check_types(model)
+
+
+def _check_options(cls: Any) -> None:
+    """Raise `TypeError` for what *cls* gives as ``name=`` or ``key=``, and is none."""
+    name, source = cls._table_name, cls._key_source
+    if name is not None and not (is_a(name, str) and name):
+        raise TypeError(f"{cls.__name__}: name={name!r}: expected a text, the name of the table in the file")
+    if source is not None and not is_a(source, str) and not callable(source):
+        raise TypeError(
+            f"{cls.__name__}: key={shortened(source)}: expected the name of a field of the record, or a function "
+            f"without arguments, such as uuid.uuid4"
+        )
 
 
 def _check_key_field(cls: type, path: str, key: Any, model: Any) -> None:

@@ -6,6 +6,8 @@ import inspect
 import types
 from typing import Any, Callable
 
+from ..ordering import Descending
+
 
 def takes_key(function: Callable[..., Any]) -> bool:
     """Whether *function* takes a key and a value. Raises `TypeError` for what takes neither one nor two.
@@ -24,11 +26,19 @@ def _needs_names(function: types.FunctionType) -> bool:
     return function.__code__.co_kwonlyargcount > len(function.__kwdefaults__ or {})
 
 
+def _written(given: Any) -> str:
+    """What a function gives for what is *given* in place of one: the name of a field, perhaps, or `desc` of it."""
+    down = isinstance(given, Descending)
+    text = given.value if isinstance(given, Descending) else given
+    if not isinstance(text, str) or not text.lstrip("+-").isidentifier():
+        return "..."
+    field = f"v.{text.lstrip('+-')}"
+    return f"desc({field})" if down or text.startswith("-") else field
+
+
 def _from_signature(function: Callable[..., Any]) -> bool:
     if not callable(function):
-        named = function if isinstance(function, str) and function.isidentifier() else None
-        example = "lambda v: ..." if named is None else f"lambda v: v.{named}"
-        raise TypeError(f"expected a function of a record, got {function!r}; write `{example}`")
+        raise TypeError(f"expected a function of a record, got {function!r}; write `lambda v: {_written(function)}`")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):  # some functions in C do not tell

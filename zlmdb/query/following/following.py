@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Union
 
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
+from .answers import Text, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
 from .captured import Step, cells_again, frozen, plain_cells, read_again
 from .code import ByCode, understood
-from .fields import Bound, static
+from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
@@ -24,6 +25,8 @@ from .sight import node_of
 from .trace import Again, Refused, TooMany
 
 Function = Callable[..., Any]
+Use = Union[bool, str]
+"""What a function is asked for: a condition (True), a value (False), or what records are to be sorted or grouped by."""
 
 _KEPT = 256
 """Functions that are kept for a type of records."""
@@ -256,7 +259,7 @@ class Following:
     def __init__(self, value: Any, key: Any = Any, names: Optional[Mapping[str, Any]] = None) -> None:
         self._home = Home(names)
         self._types = Arguments(self._home.known(value), self._home.known(key))
-        self._kept = {True: ByCode(_KEPT), False: ByCode(_KEPT)}
+        self._kept = {use: ByCode(_KEPT) for use in (True, False, "sort by", "group by")}
 
     @property
     def value_type(self) -> Known:
@@ -279,7 +282,18 @@ class Following:
         """*function* as it is: what it gives is wanted. Raises as `condition` does."""
         return self._followed(function, False)
 
-    def _followed(self, function: Function, condition: bool) -> Followed:
+    def order(self, function: Function) -> Followed:
+        """As `value`, of what records are sorted by.
+
+        Raises also for a method that is not called, and for the name of a field, as a text, in the place of the field.
+        """
+        return self._followed(function, "sort by")
+
+    def group(self, function: Function) -> Followed:
+        """As `value`, of what records are grouped by. Raises also for a method that is not called."""
+        return self._followed(function, "group by")
+
+    def _followed(self, function: Function, condition: Use) -> Followed:
         code = function.__code__ if type(function) is types.FunctionType else code_of(function)
         if code is None:
             return self._read(function, condition)
@@ -297,7 +311,7 @@ class Following:
         self._kept[condition].keep(code, [followed.reading, *kept][:_VARIANTS])
         return followed
 
-    def _read(self, function: Function, condition: bool) -> Followed:
+    def _read(self, function: Function, condition: Use) -> Followed:
         refuse_asynchronous(function)
         session = Session(self._home, function)
         try:
@@ -311,19 +325,22 @@ class Following:
         finally:
             values = list(session.values)
             session.forget()
-        return Followed(Reading(node, session, ways, condition, takes_key(function)), function, values)
+        return Followed(Reading(node, session, ways, condition is True, takes_key(function)), function, values)
 
-    def _explored(self, session: Session, function: Function, condition: bool) -> tuple[Node, int]:
+    def _explored(self, session: Session, function: Function, condition: Use) -> tuple[Node, int]:
         if not understood():
             return Called(("this version of Python is not known",)), 0
         arguments = self._arguments(session, function)
+        texts: list[list[Text]] = []  # of each way
 
         def once() -> Node:
             seen = session.see(0)
             ready = seen.ready() if isinstance(seen, Sight) else seen  # before anything is recorded
             answer = ready(*[session.recorded(argument) for argument in arguments])
-            if condition:
-                refuse_method(session, answer)
+            if condition is not False:
+                refuse_method(session, answer, "" if condition is True else condition)
+            if condition == "sort by":
+                texts.append(texts_of(session, answer))
             return node_of(session, answer)
 
         while True:
@@ -332,7 +349,10 @@ class Following:
                 break
             except Again:
                 session.restart()
-        return Folding(session.nodes, condition=condition).folded(ways), len(ways)
+                texts.clear()
+        if texts:
+            refuse_texts(texts, arguments[-1])
+        return Folding(session.nodes, condition=condition is True).folded(ways), len(ways)
 
     def _arguments(self, session: Session, function: Function) -> list[Argument]:
         known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]
@@ -343,7 +363,7 @@ class Following:
         ]
 
     def __len__(self) -> int:
-        return len(self._kept[True]) + len(self._kept[False])
+        return sum(map(len, self._kept.values()))
 
 
 def code_of(function: Function) -> Optional[types.CodeType]:
@@ -363,18 +383,6 @@ def argument_names(function: Function, count: int) -> Sequence[str]:
     if type(code) is types.CodeType and code.co_argcount >= count:
         return code.co_varnames[:count]
     return ("key", "value")[-count:]
-
-
-def refuse_method(session: Session, answer: Any) -> None:
-    """Refuse a condition whose *answer* is a method of the record itself: a pair of parentheses was forgotten."""
-    name = ""
-    if type(answer) is Bound:
-        name = answer.sure_name()
-    elif type(answer) is types.MethodType and hasattr(kind_of(answer.__self__), "zlmdb_node"):
-        seen: Any = answer.__func__
-        name = getattr(seen.original(), "__name__", "") if isinstance(seen, Sight) else ""
-    if name:
-        session.refuse(f"the condition gives the method {name} itself, which is always true: call it, {name}()")
 
 
 def refuse_asynchronous(function: Function) -> None:

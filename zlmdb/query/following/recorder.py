@@ -288,6 +288,8 @@ def signed(recorder: Recorder, sign: str) -> Any:
     trace, known = recorder.zlmdb_trace, recorder.zlmdb_known
     if known.cls in _UNSIGNED and not known.optional:
         trace.refuse(f"{sign}{recorder.zlmdb_node!r}: a {typename(known.cls)} has no sign; write desc(...) in order_by")
+    if sign == "~" and known.cls is bool and not known.optional:
+        trace.refuse(f"~{recorder.zlmdb_node!r}: ~ of a truth value is -1 or -2, which are both true; write `not ...`")
     raises = known.cls not in (int, float, bool) or (sign == "~" and known.cls is float)
     return recorded(trace, trace.nodes.make(Unary, sign, recorder.zlmdb_node, raises, _sign(known)))
 

@@ -139,7 +139,9 @@ if len(edited) > 1 or type(value) is not turns.kind:
                 raise
             turns.over = True  # somebody has closed the iterator: this was the last one
         finally:
-            turns.at = None""",
+            turns.at = None
+        if turns.most is not None and len(value.__dict__) > turns.most:
+            turns.check_names(self, encoded, value)""",
         "if turns.over: yield",
     ),
 }
