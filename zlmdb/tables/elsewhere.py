@@ -12,14 +12,23 @@ _FIND = "write .where(lambda record: ...)"
 _ONE = "write table.get(key), or .where(lambda record: ...).values().first()"
 _LINKED = "write t.others[record.other] in .where(...) or .fields(...), which looks it up"
 _DELETE = "write del table[key] for one record, .where(lambda record: ...).delete() for some"
+_RANGE = "write .select(start, stop), or loop over .items()"
+_EXPIRY = 'a record expires by a field: class Users(zlmdb.Table[str, User], expires="until")'
 _COMPUTED = "write .fields(lambda record: ...) first, which gives what is computed with"
 OF_OTHERS = {
     **dict.fromkeys(("append", "create", "insert", "put", "save", "set", "store", "upsert"), _STORE),
-    **dict.fromkeys(("bulk_create", "insert_many"), "write .put_many(pairs of key and value)"),
+    **dict.fromkeys(
+        ("add_all", "bulk_create", "bulk_save_objects", "insert_many"), "write .put_many(pairs of key and value)"
+    ),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
     **dict.fromkeys(("find_one", "get_or_none", "one", "one_or_none"), _ONE),
     **dict.fromkeys(("discard", "remove"), _DELETE),
     **dict.fromkeys(("max", "mean", "min", "sum"), _COMPUTED),
+    **dict.fromkeys(("irange", "iterator", "iterrows", "itertuples", "iternext", "range", "scan", "scan_iter"), _RANGE),
+    **dict.fromkeys(("expire", "setex", "touch", "ttl"), _EXPIRY),
+    **dict.fromkeys(
+        ("hincrby", "incr", "incrby"), "write .increment(key) for a number, .change(key, function) for a record"
+    ),
     **dict.fromkeys(("sort", "sort_by", "sorted"), "write .order_by(lambda record: ...)"),
     **dict.fromkeys(("offset", "skip", "take"), "write .limit(count, skip)"),
     **dict.fromkeys(("map", "only", "project", "values_list"), "write .fields(lambda record: ...)"),
