@@ -35,6 +35,28 @@ class Stamp(datetime):
         return datetime(self.year, self.month, self.day)
 
 
+class NaTType(datetime):
+    """As pandas has one, for a time that is missing; its ``to_pydatetime`` returns itself."""
+
+    __module__ = "pandas.api.typing"
+
+
+class Ambiguous:
+    """As arrays and ``pandas.NA`` are, it cannot be asked whether it equals something."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value is ambiguous")
+
+    def __repr__(self) -> str:
+        return "an array of numbers"
+
+
 @dataclass
 class Moment:
     when: datetime
@@ -63,6 +85,12 @@ def test_a_member_of_an_enum_that_was_defined_again_is_told_as_such() -> None:
     [
         (Moment(Local(2026, 1, 1), {}), "a subclass, which would be read as datetime.datetime: convert it, with datet"),
         (Moment(Stamp(2026, 1, 1), {}), r"convert it, with its .to_pydatetime\(\)"),
+        (
+            Moment(NaTType(1, 1, 1), {}),
+            "as pandas has for a missing value: give None in place of it, and the field an Op",
+        ),
+        (Moment(float("nan"), {}), r"got nan \(float\), as pandas has for a missing value: give None"),  # type: ignore[arg-type]
+        (Moment(Ambiguous(), {}), "expected datetime.datetime, got an array of numbers"),  # type: ignore[arg-type]
         (Moment(datetime(2026, 1, 1), OrderedDict(a=1)), r"read as dict: convert it, with dict\(...\)"),
     ],
 )

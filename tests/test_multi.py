@@ -385,6 +385,63 @@ def test_values_of_a_key_are_no_list_and_say_what_to_write(db: Any) -> None:
 
 
 @pytest.mark.once
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (lambda t: t.events["a", 1].pop(), r"'pop'.*is not replaced in it: a Table\[tuple\[K, int\], V\] has"),
+        (lambda t: t.events["a", 1].insert(0, Event("x")), r"'insert'.*a Table\[tuple\[K, int\], V\] has"),
+        (lambda t: t.events["a", 1].popleft(), r"value = values\.first\(\), then values\.discard\(value\)"),
+        (lambda t: t.events["a", 1].update([]), r"write values\.extend\(others\)"),
+        (lambda t: t.tags["a"].append(1), r"write values\.add\(value\)"),
+        (lambda t: t.tags["a"].extend([1]), r"write values\.update\(others\)"),
+        (lambda t: t.tags["a"].pop(), r"value = values\.first\(\), then values\.discard\(value\)"),
+        (lambda t: t.tags["a"].intersection(t.tags["b"]), r"a set of Python has it: write set\(values\)\.intersection"),
+        (lambda t: t.tags.get("a"), r"write table\[key\], which is empty if nothing was added"),
+        (lambda t: t.tags.values(), r"write \.items\(\)"),
+        (lambda t: t.events.pop(("a", 1)), r"write list\(table\[key\]\), then del table\[key\]"),
+        (lambda t: t.events.put_many([]), r"write table\[key\]\.extend\(values\)"),
+        (lambda t: t.tags.put_many([]), r"write table\[key\]\.update\(values\)"),
+        (lambda t: t.tags.where(lambda tag: tag), r"loop over \.items\(\)"),
+    ],
+)
+def test_a_method_of_python_or_redis_is_answered_with_ours(mistake: Any, said: str) -> None:
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.tags["a"].add(1)
+        with pytest.raises(AttributeError, match=said):
+            mistake(t)
+        assert not hasattr(t.tags, "put_many")
+        assert "pop" not in dir(t.tags["a"])
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not hasattr(AttributeError(), "obj"), reason="Python does not say whose attribute is missing")
+def test_a_misspelt_method_of_values_is_answered_with_the_nearest() -> None:
+    with zlmdb.open(None, Store) as db:
+        with pytest.raises(AttributeError, match="'disrcad': did you mean 'discard'"), db.write() as t:
+            t.tags["a"].disrcad(1)
+        with pytest.raises(AttributeError, match="'counts': did you mean 'count'"), db.write() as t:
+            t.tags.counts()
+
+
+@pytest.mark.once
+def test_positions_and_operators_of_values_say_what_is_there() -> None:
+    """What the error names exists: a `ValueList` and the pairs have no ``select(limit=...)``."""
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.events["a", 1].extend([Event("x"), Event("y")])
+        for values in (t.events["a", 1], t.events.items(), t.tags["a"], t.tags.items()):
+            with pytest.raises(TypeError, match=r"or \.last\(\) for one, itertools\.islice for some, list"):
+                values[0:1]
+        for change in ("values[0] = Event('z')", "del values[0]"):
+            with pytest.raises(
+                TypeError, match=r"\[0\]: values are not replaced by position: .*Table\[tuple\[K, int\]"
+            ):
+                exec(change, {"values": t.events["a", 1], "Event": Event})
+        for wrong in (lambda: t.tags["a"] & t.tags["b"], lambda: t.tags["a"] | {1}, lambda: {1} - t.tags["a"]):
+            with pytest.raises(TypeError, match=r"a set of Python has that operator: write set\(values\)"):
+                wrong()
+
+
+@pytest.mark.once
 def test_what_a_shell_shows_after_the_transaction_has_ended() -> None:
     with zlmdb.open(None, Store) as db:
         with db.write() as t:

@@ -264,6 +264,47 @@ def test_a_format_changes_by_rewriting(path: Path, form: str) -> None:
     assert content(path, today) == expected(3)
 
 
+class Pickled:
+    """As a shelf has it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+@LAYOUTS
+@pytest.mark.parametrize("form", [zlmdb.Pickle, zlmdb.Zlib[zlmdb.Pickle]])
+def test_pickles_of_no_declared_class_become_records(path: Path, layout: Any, form: Any) -> None:
+    """What was a shelf gets a class. Nothing is loaded before the step says that it trusts the file."""
+    shelf = schema(users=zlmdb.Table[str, form])
+    with zlmdb.open(path, shelf, layout=layout) as db, db.write() as t:
+        t.users.update({"a": Pickled("Ann Nr1"), "b": {"name": "Bob Nr2"}})
+
+    def fields(found: Any) -> dict[str, Any]:
+        return split("", {"name": found["name"] if isinstance(found, dict) else found.name, "age": 1})
+
+    def taking(t: Any, old: Any) -> None:
+        assert old.unpickled("users")["a"].name == "Ann Nr1"
+        for key, found in old.take("users").items():
+            t.users[key] = Person(**fields(found))
+
+    def rewriting_pickles(t: Any, old: Any) -> None:
+        old.unpickled("users")
+        assert old.rewrite("users", lambda key, found: fields(found)) == 2
+
+    persons = table(Person, key=str)
+    unasked = schema(lambda t, old: old.take("users"), users=persons)
+    refused = pytest.raises(zlmdb.SchemaMismatch, match=r"can run code: if you trust the file, call old\.unpickled\(")
+    with zlmdb.open(path, unasked) as db, refused:
+        db.migrate()
+    with zlmdb.open(path) as db:
+        db.backup(path.with_name("other"))
+    for place, step in ((path, taking), (path.with_name("other"), rewriting_pickles)):
+        with zlmdb.open(place, schema(step, users=persons)) as db:
+            db.migrate()
+            with db.read() as t:
+                assert dict(t.users) == {"a": Person("Ann", "Nr1", 1), "b": Person("Bob", "Nr2", 1)}
+
+
 def test_numbers_of_flatbuffers_are_read_in_their_old_width(path: Path) -> None:
     narrow, wide = model(n=Annotated[int, U16], inner=Optional[First]), model(n=int)
     with zlmdb.open(path, schema(rows=table(narrow, "FlatBuffers"))) as db, db.write() as t:

@@ -229,6 +229,42 @@ def test_a_dump_keeps_the_former_names(path: Path, tmp_path: Path) -> None:
         zlmdb.open(tmp_path / "loaded", Old)
 
 
+MEMBERS, NAMES = "40ce61ae-3c59-45f3-9a5b-0d8f7c4c3ab0", "40ce61ae-3c59-45f3-9a5b-0d8f7c4c3ab1"
+
+
+@zlmdb.table(MEMBERS, marshal=vars, parse=lambda data: User(**data))
+class MembersMap(zlmdb.MapOidCbor): ...
+
+
+@zlmdb.table(NAMES)
+class NamesMap(zlmdb.MapStringOid): ...
+
+
+class Members(zlmdb.Table[zlmdb.keys.Oid, zlmdb.Cbor[User]], was=MEMBERS):
+    by_name = zlmdb.UniqueIndex[zlmdb.keys.String]("name", table=NAMES)
+
+
+class Club(zlmdb.Schema):
+    members: Members
+
+
+@pytest.mark.parametrize("layout", ["tables", pytest.param("classic", marks=pytest.mark.once)])
+def test_a_classic_map_gets_a_name_and_keeps_its_attached_index(layout: str, tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout=layout) as old:
+        members, names = old.attach_table(MembersMap), old.attach_table(NamesMap)
+        members.attach_index("names", names, lambda user: user.name)
+        with old.begin(write=True) as txn:
+            members[txn, 1] = ANN
+    for number in (2, 3):
+        with zlmdb.open(tmp_path / "db", Club) as db:
+            with db.write() as t:
+                t.members[number] = User(f"user {number}")
+                assert t.members.by_name["Ann"] == ANN
+                assert t.members.by_name.key(f"user {number}") == number
+            assert "members" in db.tables()
+            assert db.check().ok
+
+
 def test_a_wrong_former_name_is_refused() -> None:
     for was in (5, "", ("users", 5), ["users"]):
         wrong: Any = was

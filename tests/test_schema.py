@@ -404,6 +404,9 @@ def test_extra_tables_in_a_file_are_left_alone(make_db: Callable[..., Any]) -> N
         (zlmdb.Table[int, int], zlmdb.Table[int, str], "values of type int.*str"),
         (zlmdb.Table[int, User], zlmdb.Table[int, zlmdb.Json[User]], "values of type msgpack.*json"),
         (zlmdb.Table[tuple[int, str], int], zlmdb.Table[tuple[str, int], int], r"keys.*\(int,str\).*\(str,int\)"),
+        # As people try it who come from a classic map: a name for keys where that for values belongs.
+        (zlmdb.Table[int, zlmdb.values.Oid], zlmdb.Table[int, zlmdb.keys.Oid], "stored type, zlmdb.values.Oid, use"),
+        (zlmdb.Table[zlmdb.keys.String, int], zlmdb.Table[str, int], "stored type, zlmdb.keys.String, use"),
     ],
 )  # fmt: skip
 def test_other_types_than_the_file_has_are_refused_with_both(

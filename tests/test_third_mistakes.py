@@ -56,6 +56,12 @@ def db() -> Iterator[Any]:
     ("mistake", "said"),
     [
         (lambda db, t: t.rollback(), r"declares no table .rollback.; t.txn.abort\(\) undoes"),
+        (lambda db, t: t.txn.rollback(), r"has no attribute .rollback.: write .abort\(\), which undoes all changes"),
+        (lambda db, t: t.txn.begin_nested(), r"write `with t.txn.savepoint\(\):`"),
+        (lambda db, t: t.posts.add_all([]), r"write .put_many\(pairs of key and value\)"),
+        (lambda db, t: t.posts.scan(), r"write .select\(start, stop\), or loop over .items\(\)"),
+        (lambda db, t: t.posts.expire(1, 60), r"a record expires by a field: class .*, expires=.until.\)"),
+        (lambda db, t: t.posts.incr(1), "'incr': write .increment"),
         (lambda db, t: t.add(Post("x")), "declares no table 'add'; that is asked of a table, such as t.posts.add"),
         (lambda db, t: t.query(Post), "such as t.posts: write .where"),
         (lambda db, t: t.posts.to_dict(), "take dict\\(table\\)"),

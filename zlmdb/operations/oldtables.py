@@ -166,7 +166,8 @@ class OldTables(Mapping[str, "OldTable"]):
     def unpickled(self, name: str, /) -> OldTable:
         """As ``old[name]``, but loads pickles of a table even if the program does not declare them.
 
-        Anyone who can write the file can then run code here. `take` and `rewrite` do the same afterwards.
+        Those of ``Table[K, Pickle]`` are the objects. Anyone who can write the file can then run code here. `take` and
+        `rewrite` do the same afterwards.
         """
         self._unpickled.add(name)
         return self[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
 
 from ..shown import shortened
 
@@ -16,7 +16,7 @@ SOME = "write .first() or .last() for one, select(..., limit=10) or itertools.is
 
 def no_length(given: object) -> int:
     """Raise `TypeError`: counting may read every record, which `len` does not say."""
-    raise TypeError("len(...): counting may read every record: write .count()")
+    raise TypeError("len(...): counting may read every record: write .count(), or list(...) to read all")
 
 
 class NoList:
@@ -24,10 +24,12 @@ class NoList:
 
     __slots__ = ()
 
+    _some: ClassVar[str] = SOME
+
     if not TYPE_CHECKING:  # checkers report it by themselves
 
         def __getitem__(self, position: Any) -> NoReturn:
-            raise TypeError(f"[{shown_position(position)}]: what is read lazily has no positions: {SOME}")
+            raise TypeError(f"[{shown_position(position)}]: what is read lazily has no positions: {self._some}")
 
         def __reversed__(self) -> NoReturn:
             raise TypeError(

@@ -41,7 +41,7 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
             written = f" (written by class {slot.class_name})" if slot.class_name not in ("", slot.name) else ""
             return (
                 f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
-                f"declares {wanted}: {_remedy(declared)}"
+                f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
             )
     if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
         if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
@@ -101,9 +101,20 @@ def _is_wider(slot: Slot, declared: Declaration) -> bool:
     return types is not None and may_read(*types) and not may_read(types[1], types[0])
 
 
-def _remedy(declared: Declaration) -> str:
+def _name_of(what: str, stored: str) -> str:
+    """How the *stored* type of *what*, keys or values, is declared, if it has a name of its own; else empty."""
+    from ..keys import registry  # late: for this error only
+    from ..values import named
+
+    for name, annotated in vars(registry if what == "keys" else named).items():
+        if any([getattr(one, "name", None) == stored for one in getattr(annotated, "__metadata__", ())]):
+            return f", zlmdb.{what}.{name}"
+    return ""
+
+
+def _remedy(declared: Declaration, name: str = "") -> str:
     return (
-        f"declare the stored type, use another name, or convert the records with a migration: "
+        f"declare the stored type{name}, use another name, or convert the records with a migration: "
         f"zlmdb.Migration(version, name, step), where def step(t, old): for key, value in "
         f"old.take({declared.name!r}).items(): store each in t again"
     )

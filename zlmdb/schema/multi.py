@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Optional, TypeVar, Union
 
+from ..elsewhere import tell
 from ..errors import TransactionClosed
 from ..query import NoList, Reads, no_length, preview
 from ..store.transaction import Transaction
@@ -22,6 +23,7 @@ from ..tables.tableclass import calling_locals, former_names
 from ..typeargs import type_arguments
 from ..values.named import LIST_NUMBER, SET_NUMBER
 from .declaration import Declaration, declaration
+from .elsewhere import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .multivalues import ValueList, Values, ValueSet
 
 if TYPE_CHECKING:
@@ -283,6 +285,9 @@ class SetTable(Several[K, V]):
         return self._remove(key, number, (number, value))
 
 
+tell(SetTable, OF_SET_TABLES, says(OF_SET_TABLES))
+
+
 class ListTable(Several[K, V]):
     """A list of values for each key, in the order of their insertion: ``events: zlmdb.ListTable[str, Event]``.
 
@@ -329,10 +334,15 @@ class ListTable(Several[K, V]):
         return next((entry for entry, found in self._of(number) if found == value), None)
 
 
+tell(ListTable, OF_LIST_TABLES, says(OF_LIST_TABLES))
+
+
 class Branch(NoList, Generic[K, V]):
     """The pairs of key and value of a range of keys of a `SetTable` or `ListTable`, read lazily."""
 
     __slots__ = ("_keys", "_table")
+
+    _some: ClassVar[str] = FEW
 
     def __init__(self, table: Several[K, V], keys: Selection[K, int]) -> None:
         self._table = table

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar, Union
 
-from ..query import NoList, Reads, preview
+from ..elsewhere import tell
+from ..query import NoList, Reads, preview, shown_position
 from ..query.explained import Plan
 from ..query.pages import Page
 from ..shown import shortened
 from ..tables.selection import Selection
+from .elsewhere import BY_POSITION, FEW, OF_VALUE_LISTS, OF_VALUE_SETS, says
 
 if TYPE_CHECKING:
     from .multi import SetTable, Several
@@ -23,6 +25,8 @@ class Values(NoList, Generic[K, V]):
     """What a `ValueSet` and a `ValueList` have in common."""
 
     __slots__ = ("_key", "_table")
+
+    _some: ClassVar[str] = FEW
 
     def __init__(self, table: Any, key: K) -> None:
         self._table = table
@@ -80,6 +84,19 @@ class Values(NoList, Generic[K, V]):
         if not self.discard(value):
             raise KeyError(value)
 
+    if not TYPE_CHECKING:  # checkers report it by themselves
+
+        def __setitem__(self, position: Any, value: Any) -> NoReturn:
+            raise TypeError(f"[{shown_position(position)}]: values are not replaced by position: {BY_POSITION}")
+
+        def __delitem__(self, position: Any) -> NoReturn:
+            self[position] = None
+
+        def __and__(self, other: object) -> NoReturn:
+            raise TypeError("a set of Python has that operator: write set(values)")
+
+        __or__ = __sub__ = __xor__ = __rand__ = __ror__ = __rsub__ = __rxor__ = __and__
+
     def __repr__(self) -> str:
         shown = preview(lambda: iter(self._read(self._chosen(limit=4))))
         return f"<values of {shortened(self._key)} in {self._table._numbers._name!r}: [{shown}]>"
@@ -122,6 +139,9 @@ class ValueSet(Values[K, V]):
         return Taken(table._of(number, startswith=startswith, reverse=reverse, limit=limit, **bounds))
 
 
+tell(ValueSet, OF_VALUE_SETS, says(OF_VALUE_SETS))
+
+
 class ValueList(Values[K, V]):
     """The values of one key of a `ListTable` in the order of their insertion, in a transaction."""
 
@@ -141,6 +161,9 @@ class ValueList(Values[K, V]):
         """Append all *values*."""
         for value in values:
             self.append(value)
+
+
+tell(ValueList, OF_VALUE_LISTS, says(OF_VALUE_LISTS))
 
 
 class Taken(Reads[V]):

@@ -29,16 +29,17 @@ class Plain(NamedTuple):
 def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = False) -> Plain:
     """How the values of the table *slot* are read and stored as plain data.
 
-    Plain data are what the format stores; for pickles and FlatBuffers, what MessagePack would store. Pickles are loaded
-    only if the program declares a type with Pickle for the table, or if *unpickle* is true. Raises `SchemaMismatch` if
-    the file does not describe the values.
+    Plain data are what the format stores; for pickles and FlatBuffers, what MessagePack would store. Pickles of no
+    declared class are read as the objects that they contain, and stored as plain data. Pickles are loaded only if the
+    program declares a type with Pickle for the table, or if *unpickle* is true. Raises `SchemaMismatch` if the file
+    does not describe the values.
     """
     name = str(slot.value)
     form = format_of(name)
     if form not in _BY_OBJECT:
         codec = from_name(name).unchecked()
         return Plain(_with_defaults(codec.decode, slot.fields), codec.encode, name)
-    if slot.fields is None:
+    if slot.fields is None and form != "pickle":
         raise errors.SchemaMismatch(
             f"table {slot.name!r} has values of type {name}, and the file does not record their fields: declare the "
             f"table in the schema, so that the class reads them",
@@ -52,13 +53,20 @@ def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = Fa
         )
     from ..values.makemodel import make_model  # late: few files need it
 
-    model = make_model(slot.fields)
-    outer, inner = from_name(name.replace(str(form), "pickle")), _of_model(str(form), model)
     plain: Serializer[Any] = MsgpackSerializer()
+    outer: Serializer[Any] = from_name(name.replace(str(form), "pickle"))
+    model = None if slot.fields is None else make_model(slot.fields)
+    inner = _of_model(str(form), model)
+
+    def loaded(data: Any) -> Any:
+        return inner.decode(outer.decode(data))
+
+    if model is None:
+        return Plain(loaded, plain.unchecked().encode, "msgpack")
     to_plain: Serializer[Any] = MsgpackSerializer(model, checked=False)
 
     def decode(data: Any) -> Any:
-        return plain.decode(to_plain.encode(inner.decode(outer.decode(data))))
+        return plain.decode(to_plain.encode(loaded(data)))
 
     return Plain(decode, plain.unchecked().encode, "msgpack")
 
@@ -71,7 +79,7 @@ def _of_model(form: str, model: Any) -> Serializer[Any]:
     if form == "pickle":
         from ..values.pickle import PickleSerializer
 
-        return PickleSerializer(model)
+        return PickleSerializer() if model is None else PickleSerializer(model)
     from ..values.flatbuffers import FlatBuffersSerializer
 
     return FlatBuffersSerializer(model)

@@ -14,7 +14,7 @@ from ..store.pool import IDLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
 from ..store.transactionend import MOST_KEPT
 from ..tables.declares import Declares
-from ..tables.elsewhere import OF_OTHERS, OF_TRANSACTIONS, of_transaction, tells_as_transaction
+from ..tables.elsewhere import OF_OTHERS, OF_TRANSACTIONS, of_transaction
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations, type_hints
@@ -313,8 +313,6 @@ def _of_schema(tables: Schema, name: str) -> str:
 
 
 tell(Schema, [*OF_TRANSACTIONS, *public_names(Transaction), *OF_OTHERS, *public_names(Table)], _of_schema)
-
-tells_as_transaction(Transaction)
 
 
 def _reads_otherwise(cls: Any) -> bool:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from .. import errors
-from ..elsewhere import say_more
+from ..elsewhere import has_no, say_more, tell
 from ..handlers import let_through
 from ..locks import monotonic as _clock
 from ..locks import undisturbed
@@ -415,3 +415,19 @@ def committed(hooks: Sequence[Callable[[bool], object]]) -> None:
             failed = failed or error
     if failed is not None:
         raise failed
+
+
+_OTHERWISE = {
+    "begin_nested": "write `with t.txn.savepoint():`",
+    "close": "the end of its block ends it, and so do .commit() and .abort()",
+    "rollback": "write .abort(), which undoes all changes; an exception that leaves the block does so, too",
+}
+"""Methods that the transactions of others have."""
+
+
+def _of_transaction(txn: object, name: str) -> str:
+    """What to write for *name*; empty for a name that nobody has."""
+    return has_no(txn, name, _OTHERWISE[name]) if name in _OTHERWISE else ""
+
+
+tell(Transaction, _OTHERWISE, _of_transaction)

@@ -18,23 +18,27 @@ _POSITION = "there are no positions: write table[key] for one record, .select(li
 _LENGTH = "write len(table), or .where(lambda record: ...).count()"
 _ENDS = "the end of the block `with db.write() as t:` commits what was stored"
 _GROUP = "write .group_by(lambda record: ..., lambda group: group.count())"
+_RANGE = "write .select(start, stop), or loop over .items()"
+_EXPIRY = 'a record expires by a field: class Users(zlmdb.Table[str, User], expires="until")'
+_PUT_MANY = "write .put_many(pairs of key and value)"
 _COMPUTED = "write .fields(lambda record: ...) first, which gives what is computed with"
+_ADD = "write .increment(key, by) for a number, .change(key, function) for a record"
 OF_OTHERS = {
     **dict.fromkeys(("append", "create", "insert", "insert_one", "put", "save", "set", "store"), _STORE),
     **dict.fromkeys(("hset", "replace_one", "update_or_create", "upsert"), _REPLACE),
     **dict.fromkeys(("apply", "bulk_update", "update_many", "update_one"), _CHANGE),
     **dict.fromkeys(("decr", "decrby", "decrement"), "write .increment(key, -1)"),
     **dict.fromkeys(("hget", "hgetall"), "write table[key], or table.get(key)"),
-    **dict.fromkeys(("incr", "incrby"), "write .increment(key), or .increment(key, by)"),
-    **dict.fromkeys(("expire", "setex"), "declare `class T(Table[...], expires='until')`: records expire by a field"),
+    **dict.fromkeys(("hincrby", "incr", "incrby"), _ADD),
+    **dict.fromkeys(("expire", "setex", "touch", "ttl"), _EXPIRY),
     **dict.fromkeys(("iloc", "loc", "nlargest", "tail", "latest", "earliest"), _POSITION),
     **dict.fromkeys(("contains", "has_key"), "write `key in table`"),
     **dict.fromkeys(("count_documents", "len", "length", "shape", "size"), _LENGTH),
     **dict.fromkeys(("commit", "flush"), _ENDS),
-    **dict.fromkeys(("iteritems", "iterrows", "itertuples", "scan", "scan_iter"), "loop over .items()"),
+    **dict.fromkeys(("irange", "iterator", "iternext", "iteritems", "iterrows", "itertuples"), _RANGE),
+    **dict.fromkeys(("range", "scan", "scan_iter"), _RANGE),
     "mget": "write .get_many(keys)",
-    "mset": "write .put_many(pairs of key and value)",
-    **dict.fromkeys(("bulk_create", "insert_many"), "write .put_many(pairs of key and value)"),
+    **dict.fromkeys(("add_all", "bulk_create", "bulk_save_objects", "insert_many", "mset"), _PUT_MANY),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
     **dict.fromkeys(("find_one", "first_or_404", "get_by_id", "get_or_404", "get_or_none", "one", "one_or_none"), _ONE),
     **dict.fromkeys(("delete_many", "delete_one", "discard", "drop", "hdel", "remove"), _DELETE),
@@ -131,15 +135,6 @@ OF_TRANSACTIONS = {
     "flush": "what is stored in a transaction is seen in it at once, and the end of the block commits it",
     "rollback": "t.txn.abort() undoes all changes, and so does an exception that leaves the block",
 }
-
-
-_ABORT = "write .abort(), which undoes all changes; so does an exception that leaves the block"
-_ON_TRANSACTIONS = {"begin_nested": "write `with ...savepoint():`", "close": _ABORT, "rollback": _ABORT}
-
-
-def tells_as_transaction(cls: type[Any]) -> None:
-    """Let objects of *cls*, transactions, say what to write for what those of others have."""
-    tell(cls, _ON_TRANSACTIONS, lambda txn, name: _told(txn, name, _ON_TRANSACTIONS.get(name, "")))
 
 
 def of_transaction(name: str, table: str, known: Any) -> str:

@@ -286,6 +286,8 @@ def near(value: Any, classes: Collection[type[Any]]) -> str:
         )
     if name.startswith("numpy."):
         return f": convert it, with its {'.tolist()' if name.endswith('.ndarray') else '.item()'}"
+    if (cls is float and value != value) or (name.startswith("pandas.") and name.endswith(("NaTType", "NAType"))):
+        return ", as pandas has for a missing value: give None in place of it, and the field an Optional type"
     if name.startswith("freezegun."):
         return ", which stands for it while freezegun stops the clock: use time-machine, which needs no such class"
     for one in classes:
