@@ -108,10 +108,11 @@ def attach(
         else:
             storages.append(storage_of(store, catalogue, slots, declared))
             storages[-1].snapshot, storages[-1].opening = snapshot, opening
-            if former and slots[declared.name].name != declared.name:
+            slot = slots.get(declared.name)
+            if slot is not None and slot.name != declared.name:
                 from .renamedtables import read_only  # late, as above
 
-                read_only(storages[-1], slots[declared.name].name)
+                read_only(storages[-1], slot.name)
     if shapes:
         from .creation import record_shapes  # late, as above
 
