@@ -91,3 +91,16 @@ def prefixed_keys(cursor: Any, prefix: bytes) -> Iterator[Any]:
     """The keys that begin with *prefix*, even if the engine returns memoryviews; the values are not read."""
     upper = after(prefix)
     return keys_from(cursor, prefix, upper, views=True) if seek(cursor, prefix, upper) else iter(())
+
+
+def slot_prefixes(cursor: Any) -> Iterator[bytes]:
+    """The first two bytes of the keys, each once, which say the slot: a seek for each. Also keys of one byte."""
+    found = cursor.first()
+    while found:
+        prefix = bytes(cursor.key()[:2])
+        yield prefix
+        if len(prefix) < 2:
+            found = cursor.next()
+        else:
+            number = int.from_bytes(prefix, "big") + 1
+            found = number < 1 << 16 and cursor.set_range(number.to_bytes(2, "big"))
