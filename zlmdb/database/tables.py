@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
 from .. import errors
@@ -27,6 +29,7 @@ M = TypeVar("M", bound="Several[Any, Any]")
 K = TypeVar("K")
 V = TypeVar("V")
 _MISSING: Any = object()
+_declaration_of: Callable[[tuple[Any, Declaration]], Declaration] = itemgetter(1)
 
 
 class Attaching(DatabaseState):
@@ -45,7 +48,7 @@ class Attaching(DatabaseState):
         store = self._store
         found = attach(
             self._open_store if store is None else store,
-            [one for _, one in declared.values()],
+            list(map(_declaration_of, declared.values())),
             create=create,
             timeout=self._opening.timeout,
             drop_indexes=self._opening.drop_indexes,

@@ -9,7 +9,7 @@ from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
 from ..keys.descending import DescendingKey
-from ..schema.storages import prefix_of_entries
+from ..schema.storages import EMPTY_KEY_PREFIX
 from ..store.slots import Keyspace
 from ..store.store import Store
 from ..tables.indexkinds.elements import ElementStorage
@@ -50,7 +50,9 @@ def index_storage(
         )
     key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
-    prefix = prefix_of_entries(keyspace, key, unique=unique, adopted=adopted)
+    prefix = keyspace.prefix
+    if unique and key.width is None and not adopted:
+        prefix = prefix or EMPTY_KEY_PREFIX
     full_name = f"{table.name}.{name}"
     entries = Storage(full_name, keyspace.space, prefix, key, table.value, store.environment.max_key_size())
     cls = ElementStorage if definition.get("each") else IndexStorage

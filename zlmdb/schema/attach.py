@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Optional
 
@@ -38,25 +38,39 @@ def attach(
     catalogue, opening = catalogue_of(store), store.opening
     contents = read_contents(store, catalogue)
     found = _compared(store, contents.slots, declarations, migrating)
-    file = _File(store, catalogue, contents, found.fitting, drop_indexes, timeout)
+    change = _Change(store, catalogue, found.fitting, drop_indexes, timeout)
     create = create and not store.readonly
+    created = False
     if found.former:
-        file.take_over(found.former, create=create, rename=rename and not store.readonly)
-    shapes = create and file.create()
-    absent = file.open()
-    if absent and create:
-        file.create_again()
-    if file.created and build:
-        file.build()
-    contents = file.contents
+        created = create
+        contents = change.rename(contents, found.former, create=create, rename=rename and not store.readonly)
+    lacking = shapes = False
+    if create:
+        for declared in found.fitting:
+            lacking = lacking or lacks(contents.slots.get(declared.name), declared, drop_indexes)
+    if lacking:
+        if change.is_urgent(contents):
+            contents, created = change.create(), True
+        else:  # only a shape to record: a program that does not write changes nothing
+            shapes = True
+    absent = open_contents(store, contents, timeout)
+    if absent and create and change.has_lost(contents):
+        contents, created = change.create(again=True), True
+    if created and build and any([slot.building for slot in contents.slots.values()]):
+        contents = change.build()
     storages: list[Storage[Any, Any]] = []
     for declared in declarations:
-        reason = found.waiting.get(declared.name)
-        if reason is not None:
-            storages.append(waiting_storage(store, declared, reason))
-        else:
-            storages.append(_storage(store, catalogue, contents.slots, declared))
-            storages[-1].snapshot, storages[-1].opening = contents.snapshot, opening
+        if declared.name in found.waiting:
+            storages.append(waiting_storage(store, declared, found.waiting[declared.name]))
+            continue
+        storage = storage_of(store, catalogue, contents.slots, declared)
+        storage.snapshot, storage.opening = contents.snapshot, opening
+        storages.append(storage)
+        slot = contents.slots.get(declared.name)
+        if slot is not None and slot.name != declared.name:
+            from .renamedtables import read_only  # late: a table has its former name until somebody writes
+
+            read_only(storage, slot.name)
     if shapes:
         from .creation import record_shapes  # late: a file gets the shape of a table once
 
@@ -99,96 +113,55 @@ def _compared(
     return found
 
 
-class _File:
-    """The catalogue of an open file, which gets what it lacks of *declarations*, step by step.
+class _Change(NamedTuple):
+    """Changes of a file that lacks something of *declarations*; they return what it has then."""
 
-    *contents*: what it has after the latest step. *created*: a step has created tables or indexes.
-    """
+    store: Store
+    catalogue: Catalogue
+    declarations: Sequence[Declaration]
+    drop_indexes: bool
+    timeout: Optional[float]
 
-    def __init__(
-        self, store: Store, catalogue: Catalogue, contents: Contents, declarations: Sequence[Declaration],
-        drop_indexes: bool, timeout: Optional[float],
-    ) -> None:  # fmt: skip
-        self.contents = contents
-        self.created = False
-        self._store = store
-        self._catalogue = catalogue
-        self._declarations = declarations
-        self._drop_indexes = drop_indexes
-        self._timeout = timeout
-
-    def take_over(self, former: Mapping[str, str], *, create: bool, rename: bool) -> None:
+    def rename(self, contents: Contents, former: Mapping[str, str], *, create: bool, rename: bool) -> Contents:
         """Give tables their new names; with neither *create* nor *rename*, only read them under these."""
         if create:
             from .creation import rename_and_create  # late: a table gets its new name once
 
-            self._create(partial(rename_and_create, self._store, self._catalogue, former))
-        elif rename:
+            work = partial(rename_and_create, self.store, self.catalogue, former, self.declarations)
+            return change_contents(self.store, partial(work, drop_indexes=self.drop_indexes), self.timeout)
+        if rename:
             from .renamedtables import rename as rename_tables  # late, as above
 
-            work = partial(rename_tables, self._catalogue, former)
-            self.contents = change_contents(self._store, work, self._timeout)
-        else:
-            slots = self.contents.slots
-            renamed = {new: slots[old] for old, new in former.items()}
-            self.contents = self.contents._replace(slots={**slots, **renamed})
+            return change_contents(self.store, partial(rename_tables, self.catalogue, former), self.timeout)
+        renamed = {new: contents.slots[old] for old, new in former.items()}
+        return contents._replace(slots={**contents.slots, **renamed})
 
-    def create(self) -> bool:
-        """Create what it lacks; if that is only the shape of a table, do nothing, and return True.
+    def is_urgent(self, contents: Contents) -> bool:
+        """Whether the tables cannot be used before the file has what it lacks."""
+        return any(lacks_urgently(contents.slots.get(one.name), one, self.drop_indexes) for one in self.declarations)
 
-        So a program that does not write changes nothing.
-        """
-        slots, drop = self.contents.slots, self._drop_indexes
-        if not any([lacks(slots.get(one.name), one, drop) for one in self._declarations]):
-            return False
-        if not any([lacks_urgently(slots.get(one.name), one, drop) for one in self._declarations]):
-            return True
-        self._create_lacking()
-        return False
-
-    def open(self) -> Sequence[bytes]:
-        """Open the spaces of all tables and indexes; returns those that the catalogue lists and the file lacks."""
-        return open_contents(self._store, self.contents, self._timeout)
-
-    def create_again(self) -> None:
-        """Create what the catalogue lists and another program has dropped."""
+    def has_lost(self, contents: Contents) -> bool:
+        """Whether another program has dropped something that the catalogue lists."""
         from .droppedparts import lost_parts  # late: few files are changed by other programs
 
-        slots = self.contents.slots
-        if any([lost_parts(self._store, self._catalogue, slots, one) for one in self._declarations]):
-            self._create_lacking(again=True)
+        return any(lost_parts(self.store, self.catalogue, contents.slots, one) for one in self.declarations)
 
-    def build(self) -> None:
-        """Build the indexes that were begun, of tables with many records."""
-        if not any([slot.building for slot in self.contents.slots.values()]):
-            return
-        from .indexbatches import build_in_batches  # late: a large table gets an index once
-
-        if build_in_batches(self._store, self._declarations, self._timeout):
-            self._drop_indexes = False  # another process has dropped them; it may have met a record
-            self._create_lacking()
-            build_in_batches(self._store, self._declarations, self._timeout)
-        self.contents = read_contents(self._store, self._catalogue)
-        self.open()
-
-    def _create_lacking(self, *, again: bool = False) -> None:
+    def create(self, *, again: bool = False, drop_indexes: Optional[bool] = None) -> Contents:
+        """Create what the file lacks; with *again* also what it has lost."""
         from .creation import create_lacking  # late: a file lacks something once
 
-        self._create(partial(create_lacking, self._store, self._catalogue, again=again))
+        drop = self.drop_indexes if drop_indexes is None else drop_indexes
+        work = partial(create_lacking, self.store, self.catalogue, self.declarations, drop_indexes=drop, again=again)
+        return change_contents(self.store, work, self.timeout)
 
-    def _create(self, work: Callable[..., Contents]) -> None:
-        work = partial(work, self._declarations, drop_indexes=self._drop_indexes)
-        self.contents, self.created = change_contents(self._store, work, self._timeout), True
+    def build(self) -> Contents:
+        """Build the indexes that were begun, of tables with many records."""
+        from .indexbatches import build_in_batches  # late: a large table gets an index once
 
-
-def _storage(
-    store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], declared: Declaration
-) -> Storage[Any, Any]:  # fmt: skip
-    """The storage of a table, which is only read under its new name if the file has the former one."""
-    storage = storage_of(store, catalogue, slots, declared)
-    slot = slots.get(declared.name)
-    if slot is not None and slot.name != declared.name:
-        from .renamedtables import read_only  # late: a table has its former name until somebody writes
-
-        read_only(storage, slot.name)
-    return storage
+        store, timeout = self.store, self.timeout
+        if build_in_batches(store, self.declarations, timeout):  # another process, which met a record, has dropped them
+            self.create(drop_indexes=False)
+            build_in_batches(store, self.declarations, timeout)
+        contents = read_contents(store, self.catalogue)
+        open_contents(store, contents, timeout)
+        return contents

@@ -16,12 +16,12 @@ from .verdict import Verdict, verdict
 
 def stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
     """The codec of the keys, as the layout of the file stores them."""
-    return store.traits.codec(declared.key)
+    return declared.key if store.layout != "classic" else declared.key.classic()
 
 
 def stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
     """The serializer of the values, as the layout of the file stores them."""
-    return store.traits.codec(declared.value)
+    return declared.value if store.layout != "classic" else declared.value.classic()
 
 
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from ..keys import KeyCodec
 from ..store.catalogue import Catalogue
-from ..store.slots import Keyspace, Slot
+from ..store.slots import Slot
 from ..store.store import Store
-from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..values.base import Serializer
 from .comparison import outdated_indexes, stored_key, stored_value
-from .declaration import Declaration, IndexForm
+from .declaration import Declaration
 from .indexfinder import IndexFinder
 from .verdict import Verdict, verdict
 
-_BEFORE_EMPTY_KEYS = b"k"  # what entries begin with in a sub-database, which has no empty keys
+EMPTY_KEY_PREFIX = b"k"
+"""What entries of a unique index of texts begin with in a sub-database of their own, which has no empty keys."""
 _ABSENT = b"?"  # a space that no file has
 
 
@@ -43,8 +42,31 @@ def storage_of(
     storage.model = declared.model, declared.names
     storage.key_type = declared.key_type
     for name, index in declared.indexes.items():
-        if name in known:
-            storage.indexes.append(_index_storage(store, catalogue.index_keyspace(slot, name), declared, name, index))
+        if name not in known:
+            continue
+        index_keyspace = catalogue.index_keyspace(slot, name)
+        index_key = index.key.classic() if store.layout == "classic" else index.key
+        full_name = f"{declared.name}.{name}"
+        prefix = index_keyspace.prefix
+        if index.unique and index_key.width is None and index.adopts is None:
+            prefix = prefix or EMPTY_KEY_PREFIX
+        entries = Storage(full_name, index_keyspace.space, prefix, index_key, declared.value, size)
+        entries.alone = not index_keyspace.prefix
+        storage.indexes.append(
+            index.storage(
+                name,
+                entries,
+                unique=index.unique,
+                get_key=index.get_key,
+                primary=None if index.unique else key,
+                adopted=index.adopts is not None,
+                enforced=index.adopts is None,
+                field=index.field,
+                as_stored=index.as_stored,
+                definition=index.definition,
+                where=index.where,
+            )
+        )
     if declared.expiry is not None:
         from ..tables.expiring import Kinds  # late: in many programs nothing expires
         from ..tables.expiry import INDEX as EXPIRES
@@ -56,37 +78,6 @@ def storage_of(
     storage.find_indexes = IndexFinder(store, catalogue, slot, known, declared)
     storage.file_indexes = storage.find_indexes.first
     return storage
-
-
-def _index_storage(
-    store: Store, keyspace: Keyspace, declared: Declaration, name: str, index: IndexForm
-) -> IndexStorage:  # fmt: skip
-    """How the file stores an index of a declared table, in *keyspace*."""
-    key, adopted = store.traits.codec(index.key), index.adopts is not None
-    prefix = prefix_of_entries(keyspace, key, unique=index.unique, adopted=adopted)
-    size = store.environment.max_key_size()
-    entries = Storage(f"{declared.name}.{name}", keyspace.space, prefix, key, declared.value, size)
-    entries.alone = not keyspace.prefix
-    return index.storage(
-        name,
-        entries,
-        unique=index.unique,
-        get_key=index.get_key,
-        primary=None if index.unique else stored_key(store, declared),
-        adopted=adopted,
-        enforced=not adopted,
-        field=index.field,
-        as_stored=index.as_stored,
-        definition=index.definition,
-        where=index.where,
-    )
-
-
-def prefix_of_entries(keyspace: Keyspace, key: KeyCodec[Any], *, unique: bool, adopted: bool) -> bytes:
-    """What the entries of an index begin with: no space of its own has the entry of an empty text otherwise."""
-    if keyspace.prefix or not unique or key.width is not None or adopted:
-        return keyspace.prefix
-    return _BEFORE_EMPTY_KEYS
 
 
 def known_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:

@@ -37,7 +37,11 @@ def catalogue_of(store: Store) -> Catalogue:
 
 def spaces_of(catalogue: Catalogue, slots: Iterable[Slot]) -> list[bytes]:
     """The spaces of tables, with those of their indexes and change feeds."""
-    return [keyspace.space for keyspace in _keyspaces(catalogue, slots) if keyspace.space is not None]
+    spaces: list[bytes] = []
+    for space, _ in _keyspaces(catalogue, slots):
+        if space is not None:
+            spaces.append(space)
+    return spaces
 
 
 def prefixes_of(catalogue: Catalogue, slots: Iterable[Slot]) -> set[bytes]:
