@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from .. import errors
 from ..classic.pmap import PersistentMap
+from ..database.state import StrPath
 from ..engines import Transaction, registry
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
@@ -26,8 +27,6 @@ from .backup import file_of
 from .filling import Filler, like, new_file
 from .progress import Progress, Told, silent
 from .report import KEPT
-
-StrPath = Union[str, "os.PathLike[str]"]
 
 _EVERY = 10_000
 
