@@ -46,7 +46,7 @@ def steps_of(rows: dict[str, Any]) -> list[str]:
     return list(seen)
 
 
-def show(console: Console, data: dict[str, Any], only: str = "") -> None:
+def show(console: Console, data: dict[str, Any]) -> None:
     """Every size and step of a workload as a table, then who did not take part, and why."""
     for size, measured in data["sizes"].items():
         rows = measured["rows"]
@@ -56,8 +56,7 @@ def show(console: Console, data: dict[str, Any], only: str = "") -> None:
             f"{facts['interpreter']}, {facts['cpu']}, {facts['cores']} cores, {facts['kernel']}, {facts['date']}"
         )
         for step in steps_of(rows):
-            if only in step:
-                console.print(step_table(rows, step))
+            console.print(step_table(rows, step))
         console.print(*notes(rows), sep="\n")
     for size, reason in data.get("left_out", {}).items():
         console.print(f"{int(size):,}: left out: {reason}")

@@ -24,6 +24,11 @@ class Target(NamedTuple):
     met: Optional[bool]
 
 
+def unmeasured(what: str, goal: str) -> Target:
+    """One of which there are no results."""
+    return Target(what, goal, None, "not measured", None)
+
+
 _MANY = 12  # figures that a row has room for
 
 
@@ -36,17 +41,17 @@ def quotient(saved: Saved, kind: str, workload: str, label: str, base: str, step
     return None
 
 
-def at_least(what: str, goal: float, found: Iterable[Optional[float]], unit: str = "×") -> Target:
+def at_least(what: str, goal: float, found: Iterable[Optional[float]]) -> Target:
     """Met when the least of *found* is."""
     known = [figure for figure in found if figure is not None]
     if not known:
-        return Target(what, f">= {goal:g}", None, "not measured", None)
+        return unmeasured(what, f">= {goal:g}")
     least, missed = min(known), [figure for figure in known if figure < goal]
     places = 3 if missed and round(least, 2) >= goal else 2  # the figure does not contradict the verdict
     if len(known) > _MANY:
-        shown = f"{len(known)} figures from {least:.{places}f} to {max(known):.0f} {unit}, {len(missed)} below the goal"
+        shown = f"{len(known)} figures from {least:.{places}f} to {max(known):.0f} ×, {len(missed)} below the goal"
     else:
-        shown = ", ".join(f"{figure:.{places}f}" if figure < 10 else f"{figure:.1f}" for figure in known) + f" {unit}"
+        shown = ", ".join(f"{figure:.{places}f}" if figure < 10 else f"{figure:.1f}" for figure in known) + " ×"
     return Target(what, f">= {goal:g}", least, shown, not missed)
 
 
@@ -61,7 +66,7 @@ def more_than_raw(saved: Saved, label: str, goal: float) -> Target:
             ours, raw = (median(per_operation(rows[one]["steps"][READ])) for one in (label, "raw lmdb"))
             found = ours - raw
             return Target(what, f"<= {goal:g} ns", found, f"{found:.0f} ns", found <= goal)
-    return Target(what, f"<= {goal:g} ns", None, "not measured", None)
+    return unmeasured(what, f"<= {goal:g} ns")
 
 
 OURS, OLD = "zlmdb FlatBuffers", "zlmdb 26 FlatBuffers"
@@ -225,7 +230,7 @@ def rows_a_second(saved: Saved, what: str, step: str, goal: float) -> Target:
         if found:
             millions = 1e3 / median(per_operation(found))
             return Target(what, f">= {goal:g} M rows/s", millions, f"{millions:.2f} M at {size:,}", millions >= goal)
-    return Target(what, f">= {goal:g} M rows/s", None, "not measured", None)
+    return unmeasured(what, f">= {goal:g} M rows/s")
 
 
 def once(saved: Saved) -> Target:
@@ -243,7 +248,7 @@ def length(saved: Saved) -> Target:
         if step in measured["rows"].get("zlmdb", {"steps": {}})["steps"]:
             found = median(per_operation(measured["rows"]["zlmdb"]["steps"][step]))
             return Target(what, goal, found, duration(found), found < 5000)
-    return Target(what, goal, None, "not measured", None)
+    return unmeasured(what, goal)
 
 
 def imported(saved: Saved) -> Target:
@@ -255,7 +260,7 @@ def imported(saved: Saved) -> Target:
     )
     found = quotient(saved, "cpython", "layer", "zlmdb", "asyncio and sqlite3", step)
     if found is None:
-        return Target(what, goal, None, "not measured", None)
+        return unmeasured(what, goal)
     return Target(what, goal, 1 / found, f"{1 / found:.2f} ×", 1 / found <= 0.9)
 
 

@@ -121,15 +121,10 @@ GOOD = [name for name in INTERNAL if name.isidentifier() and not keyword.iskeywo
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", [name for name in GOOD if not reserved.refused(name, reserved.INDEXES)])
-def test_what_is_called_so_inside_can_be_an_index(name: str) -> None:
-    uses(name, "texts")
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("name", [name for name in GOOD if not reserved.refused(name, reserved.TABLES)])
-def test_what_is_called_so_inside_can_be_a_table(name: str) -> None:
-    uses("by_text", name)
+@pytest.mark.parametrize("name", GOOD)
+def test_what_is_called_so_inside_can_be_an_index_and_a_table(name: str) -> None:
+    no_index, no_table = reserved.refused(name, reserved.INDEXES), reserved.refused(name, reserved.TABLES)
+    uses("by_text" if no_index else name, "texts" if no_table else name)
 
 
 IDENTIFIERS = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,20}", fullmatch=True).filter(

@@ -82,6 +82,18 @@ def test_a_program_that_only_reads_sees_the_new_name_and_changes_nothing(path: P
         assert dict(t.users) == {1: ANN, 2: BOB}
 
 
+@pytest.mark.parametrize("option", [{"readonly": True}, {"create": False}])
+def test_a_renamed_table_that_is_only_read_may_stand_beside_one_that_the_file_lacks(
+    path: Path, option: dict[str, Any]
+) -> None:
+    class Newer(New):
+        pets: zlmdb.Table[str, int]
+
+    with zlmdb.open(path, Newer, **option) as db, db.read() as t:
+        assert dict(t.people) == {1: ANN, 2: BOB}
+        assert dict(t.pets) == {}
+
+
 def test_programs_with_the_old_name_are_refused(path: Path) -> None:
     with zlmdb.open(path, Old) as old:
         with zlmdb.open(path, New):

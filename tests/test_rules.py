@@ -8,7 +8,7 @@ import operator
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Union
@@ -303,7 +303,12 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path) for path in FILES}
 TREES = {path: ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in FILES}
 NO_DOCSTRING = "has no docstring"
-each_file = pytest.mark.parametrize("path", FILES, ids=module_name)
+
+
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """All nodes of *tree*: several rules look at each, and to walk takes longer than to look."""
+    return list(ast.walk(tree))
 
 
 def unit(module: str) -> str:
@@ -378,6 +383,11 @@ def decorators(node: Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef])
     return {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
 
 
+def in_files(problems: Callable[[Path], Iterable[object]]) -> list[str]:
+    """What is wrong in all files. One test looks at all of them: to begin one for each takes longer than to look."""
+    return [f"{module_name(path)}: {problem}" for path in FILES for problem in problems(path)]
+
+
 def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
     """Public classes, functions and methods; overloads and setters are told by the definition beside them."""
     for node in body:
@@ -392,17 +402,18 @@ def public_definitions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple
             yield from public_definitions(node.body, f"{prefix}{node.name}.")
 
 
-@each_file
-def test_every_module_has_a_row(path: Path) -> None:
-    assert unit(module_name(path)) in RANK, "say in ROWS what it may import"
+def test_every_module_has_a_row() -> None:
+    found = {unit(module) for module in MODULES}
+    assert sorted(found - RANK.keys()) == [], "say in ROWS what they may import"
 
 
-@each_file
-def test_a_module_imports_only_from_rows_above_it(path: Path) -> None:
-    if module_name(path) == "zlmdb":
-        return  # the table of contents: it imports everything, and only what is written against it imports it
-    wrong = [found for found in imports(path) if looks_down(found) and not found.late]
-    assert not wrong
+def test_a_module_imports_only_from_rows_above_it() -> None:
+    def wrong(path: Path) -> list[Import]:
+        if module_name(path) == "zlmdb":
+            return []  # the table of contents: it imports everything, and only what is written against it imports it
+        return [found for found in imports(path) if looks_down(found) and not found.late]
+
+    assert in_files(wrong) == []
 
 
 def test_late_imports_that_look_down_are_listed_with_their_reason() -> None:
@@ -425,12 +436,14 @@ def test_the_import_rule_sees_every_spelling() -> None:
 ENGINES = {"engines.lmdb", "engines.memory"}
 
 
-@each_file
-def test_only_the_registry_imports_an_engine(path: Path) -> None:
+def test_only_the_registry_imports_an_engine() -> None:
     """Everything else asks the registry, and the members of an engine for what it can do."""
-    if module_name(path) == "engines.registry" or unit(module_name(path)) in ENGINES:
-        return
-    assert not [found for found in imports(path) if found.imported in ENGINES]
+
+    def wrong(path: Path) -> list[Import]:
+        may = module_name(path) == "engines.registry" or unit(module_name(path)) in ENGINES
+        return [] if may else [found for found in imports(path) if found.imported in ENGINES]
+
+    assert in_files(wrong) == []
 
 
 def test_the_rule_about_engines_knows_all_of_them() -> None:
@@ -439,47 +452,53 @@ def test_the_rule_about_engines_knows_all_of_them() -> None:
     assert found - shared == ENGINES
 
 
-@each_file
-def test_no_assert_no_print_no_bare_except(path: Path) -> None:
+def test_no_assert_no_print_no_bare_except() -> None:
     """Asserts vanish under -O; a library does not print (programs of ours print through rich's console)."""
-    wrong = [
-        f"{path.name}:{node.lineno}"
-        for node in ast.walk(TREES[path])
-        if isinstance(node, ast.Assert)
-        or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"print", "pprint"})
-        or (isinstance(node, ast.ExceptHandler) and node.type is None)
-    ]
-    assert not wrong
+
+    def wrong(path: Path) -> list[int]:
+        return [
+            node.lineno
+            for node in nodes(TREES[path])
+            if isinstance(node, ast.Assert)
+            or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"print", "pprint"})
+            or (isinstance(node, ast.ExceptHandler) and node.type is None)
+        ]
+
+    assert in_files(wrong) == []
 
 
-@each_file
-def test_a_file_has_at_most_500_lines(path: Path) -> None:
+def test_a_file_has_at_most_500_lines() -> None:
     """When one scrolls to find things, a file is about two."""
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    assert {module_name(path): count for path, count in lines.items() if count > 500} == {}
 
 
-@each_file
-def test_one_module_compiles(path: Path) -> None:
+def test_one_module_compiles() -> None:
     """Everything else hands its source to codegen, which checks its names and shows it in tracebacks."""
-    wrong = [
-        f"{path.name}:{node.lineno}"
-        for node in ast.walk(TREES[path])
-        if (isinstance(node, ast.Name) and node.id in {"compile", "exec", "eval"})
-        or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"builtins.compile", "builtins.exec"})
-    ]
-    assert not wrong or module_name(path) == "codegen"
+
+    def wrong(path: Path) -> list[int]:
+        return [
+            node.lineno
+            for node in nodes(TREES[path])
+            if (isinstance(node, ast.Name) and node.id in {"compile", "exec", "eval"})
+            or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"builtins.compile", "builtins.exec"})
+        ]
+
+    assert {problem.partition(":")[0] for problem in in_files(wrong)} == {"codegen"}
 
 
-@each_file
-def test_public_names_say_in_a_sentence_what_they_are(path: Path) -> None:
-    tree = TREES[path]
-    wrong = [f"the module {problem}"] if (problem := docstring_problem(tree)) else []
-    if module_name(path) != "classic.maps":  # one line a class: these write their own docstrings, see below
-        for name, node in public_definitions(tree.body):
-            problem = docstring_problem(node)
-            if problem and not (problem == NO_DOCSTRING and inherits_docstring(module_name(path), name)):
-                wrong.append(f"{name} {problem}")
-    assert not wrong
+def test_public_names_say_in_a_sentence_what_they_are() -> None:
+    def wrong(path: Path) -> Iterator[str]:
+        tree = TREES[path]
+        if problem := docstring_problem(tree):
+            yield f"the module {problem}"
+        if module_name(path) != "classic.maps":  # one line a class: these write their own docstrings, see below
+            for name, node in public_definitions(tree.body):
+                problem = docstring_problem(node)
+                if problem and not (problem == NO_DOCSTRING and inherits_docstring(module_name(path), name)):
+                    yield f"{name} {problem}"
+
+    assert in_files(wrong) == []
 
 
 def test_the_named_maps_document_themselves() -> None:

@@ -13,20 +13,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Optional, Union
 
 import pytest
 
 from zlmdb.engines import Cursor, Engine, EngineClass, Environment, Options, Transaction
 
-from .test_rules import ENGINES, FILES, TREES, module_name, unit
+from .test_rules import ENGINES, FILES, TREES, module_name, nodes, unit
 
 pytestmark = pytest.mark.once  # the sources are the same for every interpreter
 
 SHARED = {"engines", "engines.engine", "engines.environment", "engines.options", "engines.registry", "engines.damaged"}
 ABOVE = [path for path in FILES if unit(module_name(path)) not in ENGINES | SHARED]
-each_file_above = pytest.mark.parametrize("path", ABOVE, ids=module_name)
 
 PROTOCOLS = (Cursor, Engine, EngineClass, Environment, Options, Transaction)
 MEMBERS = {kind.__name__: {one for one in vars(kind) if not one.startswith("__")} for kind in PROTOCOLS}
@@ -46,7 +44,7 @@ METHODS = {
 TYPE_TESTS = {"isinstance", "is_a"}
 ASKS = {*dir(builtins), *TYPE_TESTS, "kind_of", "derives", "getmro", "getmembers", "getattr_static", "partial"}
 LIBRARIES = {"builtins", "functools", "inspect", "operator", "typing", "types"}
-OWN_CLASSES = {node.name for path in ABOVE for node in ast.walk(TREES[path]) if isinstance(node, ast.ClassDef)}
+OWN_CLASSES = {node.name for path in ABOVE for node in nodes(TREES[path]) if isinstance(node, ast.ClassDef)}
 OWN_CLASSES.remove("Transaction")  # an engine has one, too
 
 PASSED_ON = (
@@ -74,15 +72,15 @@ class Seam:
         self.passed: dict[tuple[str, Union[int, str]], str] = {}
         self.protocols = {
             alias.asname or alias.name: alias.name
-            for node in ast.walk(tree)
+            for node in nodes(tree)
             if isinstance(node, ast.ImportFrom) and "engines" in f"{node.module}".split(".")
             for alias in node.names
             if alias.name in MEMBERS
         }
         self.attributes = dict(CALLED)
         self.returned = dict(RETURNED)
-        self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        for node in ast.walk(tree):
+        self.parents = {child: node for node in nodes(tree) for child in ast.iter_child_nodes(node)}
+        for node in nodes(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (kind := self.annotated(node.returns)):
                 self.returned[node.name] = kind
         known: dict[str, str] = {}
@@ -218,7 +216,7 @@ def asks(tree: ast.Module) -> list[str]:
     given = {name for name, _ in passed()}
     alone = seen_alone(tree)
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    untouched = given.isdisjoint(node.name for node in ast.walk(tree) if isinstance(node, functions))
+    untouched = given.isdisjoint(node.name for node in nodes(tree) if isinstance(node, functions))
     return (alone if untouched else Seam(tree, passed())).problems
 
 
@@ -231,20 +229,17 @@ def seen_alone(tree: ast.Module) -> Seam:
 @cache
 def passed() -> Mapping[tuple[str, Union[int, str]], str]:
     """What all modules pass to functions that take anything, and whose names tell which functions they are."""
-    defined = Counter(
-        node.name for path in ABOVE for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef)
-    )
+    defined = Counter(node.name for path in ABOVE for node in nodes(TREES[path]) if isinstance(node, ast.FunctionDef))
     found: dict[tuple[str, Union[int, str]], str] = {}
     for path in ABOVE:
         found.update(seen_alone(TREES[path]).passed)
     return {(name, where): kind for (name, where), kind in found.items() if defined[name] == 1}
 
 
-@each_file_above
-def test_only_the_members_of_the_protocols_are_used_of_an_engine(path: Path) -> None:
-    if unit(module_name(path)) == "testing":
-        return  # its engines wrap others, and so belong to the engines
-    assert not asks(TREES[path])
+def test_only_the_members_of_the_protocols_are_used_of_an_engine() -> None:
+    found = {module_name(path): asks(TREES[path]) for path in ABOVE}
+    # The engines of `testing` wrap others, and so belong to the engines.
+    assert {name: asked for name, asked in found.items() if asked and unit(name) != "testing"} == {}
 
 
 # -- what is told by names and texts -----------------------------------------------------------------------------------
@@ -254,7 +249,7 @@ NAMES_OF_ENGINES = re.compile(r"\b(Lmdb|Memory)(Engine|Environment|Transaction|O
 
 def named_engines(tree: ast.Module) -> Iterator[str]:
     """The places where code names an engine, or py-lmdb, which is one; texts for people may."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         found = ""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found = node.value if NAMES_OF_ENGINES.search(node.value) else ""
@@ -275,11 +270,10 @@ def named_engines(tree: ast.Module) -> Iterator[str]:
             yield f"line {getattr(node, 'lineno', 0)}: {found!r}"
 
 
-@each_file_above
-def test_no_module_above_the_engines_names_one(path: Path) -> None:
-    if module_name(path) in {"lmdb", "compat"}:
-        return  # names that programs of zlmdb 26 import
-    assert not list(named_engines(TREES[path]))
+def test_no_module_above_the_engines_names_one() -> None:
+    found = {module_name(path): list(named_engines(TREES[path])) for path in ABOVE}
+    # Programs of zlmdb 26 import names from these two.
+    assert {name: named for name, named in found.items() if named and name not in {"lmdb", "compat"}} == {}
 
 
 # -- ways to ask -------------------------------------------------------------------------------------------------------

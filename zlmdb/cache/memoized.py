@@ -135,25 +135,25 @@ def text_of(value: Any) -> str:
     )
 
 
-def memoized(
-    cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
-    ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
-) -> Any:  # fmt: skip
-    """*function*, with a `Cache` for its results."""
-    kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__
-    if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
-        raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
-    named: Any = name
-    if named is not None and not isinstance(named, str):
+def _name_of(function: Callable[..., Any], name: object) -> str:
+    """The *name* of the results of *function*, by default its own. Raises TypeError where there is none."""
+    if isinstance(name, str):
+        return name
+    if name is not None:
         raise TypeError(f"memoize({name!r}): expected the name of the results, a text: for seconds write expire=")
-    if name is None:
-        given = getattr(function, "__qualname__", _LAMBDA)
-        if given.endswith(_LAMBDA):
-            raise TypeError(
-                f"memoize: {function!r} has no name of its own, and another one would get its results: "
-                f"give a name, @cache.memoize('name')"
-            )
-        name = f"{function.__module__}.{given}"
+    own = getattr(function, "__qualname__", _LAMBDA)
+    if own.endswith(_LAMBDA):
+        raise TypeError(
+            f"memoize: {function!r} has no name of its own, and another one would get its results: "
+            f"give a name, @cache.memoize('name')"
+        )
+    return f"{function.__module__}.{own}"
+
+
+def _keys(
+    function: Callable[..., Any], name: str, ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]]
+) -> Callable[..., str]:
+    """The function that gives the key of a result, for the arguments of *function*: *key*, if there is one."""
     signature = inspect.signature(function)
     ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
     for one in ignored:
@@ -171,6 +171,19 @@ def memoized(
         if len(found.encode()) <= _LONGEST:
             return found
         return f"{name}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+    return key_of
+
+
+def memoized(
+    cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
+    ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
+) -> Any:  # fmt: skip
+    """*function*, with a `Cache` for its results."""
+    kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__
+    if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
+        raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
+    key_of = _keys(function, _name_of(function, name), ignore, key)
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)

@@ -133,48 +133,15 @@ def open(
         )
     if unknown:
         refuse_options("open", unknown, open.__kwdefaults__ or (), _INSTEAD)
+    flushes = durability != "full" and path is not None and not readonly
+    _check_options(durability, layout, lib_version, mode, timeout, flush_every, flushes=flushes)
     if not lock and not readonly:
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
-    if durability not in ("full", "commit", "none"):
-        raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
-    if lib_version not in (None, "0.9", "1.0"):
-        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
-    if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
-        raise ValueError(
-            f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
-            + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
-        )
-    given: Any = timeout
-    if given is not None and not (isinstance(given, (int, float)) and given >= 0):
-        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
-    flushes = durability != "full" and path is not None and not readonly
-    given = flush_every
-    if given is not None and not (flushes and isinstance(given, (int, float)) and given > 0):
-        raise ValueError(
-            f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
-            f"'commit' or 'none': with 'full' each commit is flushed"
-        )
-    if layout not in ("tables", "classic", "raw"):
-        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
     if layout == "raw" and path is None:
         raise ValueError("layout='raw' is for files of other programs: give the path of one")
     if drop_indexes and (readonly or not create or schema is None):
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
-    given = schema
-    if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
-        raise TypeError(
-            f"expected a subclass of zlmdb.Schema, got {schema!r}: declare the tables as its attributes, "
-            f"class Store(zlmdb.Schema): users: Users; and give Store itself, zlmdb.open(path, Store)"
-        )
-    given = path
-    if given is not None and not isinstance(given, (str, os.PathLike)):
-        raise TypeError(f"expected a path, or None for a database in memory, got {path!r}: zlmdb.open(path, Schema)")
-    location = None if path is None else os.fspath(path)
-    given = location
-    if isinstance(given, bytes):
-        raise TypeError(f"expected a path of text, got {path!r} of bytes: zlmdb.open(os.fsdecode(path), Schema)")
-    if location == "":
-        raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
+    location = _checked_location(path, schema)
     others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
     if lib_version is not None:
         others["lib_version"] = lib_version
@@ -198,3 +165,48 @@ def open(
         schema or Schema,
         flush_every,
     )
+
+
+def _check_options(
+    durability: object, layout: object, lib_version: Optional[str], mode: object, timeout: object, flush_every: object,
+    *, flushes: bool,
+) -> None:  # fmt: skip
+    """Raise `ValueError` for an option with a value that it cannot have. *flushes*: there is something to flush."""
+    if durability not in ("full", "commit", "none"):
+        raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
+    if layout not in ("tables", "classic", "raw"):
+        raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
+    if lib_version not in (None, "0.9", "1.0"):
+        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+    if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
+        raise ValueError(
+            f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
+            + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
+        )
+    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout >= 0):
+        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
+    if flush_every is not None and not (flushes and isinstance(flush_every, (int, float)) and flush_every > 0):
+        raise ValueError(
+            f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
+            f"'commit' or 'none': with 'full' each commit is flushed"
+        )
+
+
+def _checked_location(path: Optional[StrPath], schema: Optional[type[Any]]) -> Optional[str]:
+    """The *path* as text. Raises `TypeError` or `ValueError` for what is no path, or no schema class."""
+    given: Any = schema
+    if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
+        raise TypeError(
+            f"expected a subclass of zlmdb.Schema, got {schema!r}: declare the tables as its attributes, "
+            f"class Store(zlmdb.Schema): users: Users; and give Store itself, zlmdb.open(path, Store)"
+        )
+    given = path
+    if given is not None and not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"expected a path, or None for a database in memory, got {path!r}: zlmdb.open(path, Schema)")
+    location = None if path is None else os.fspath(path)
+    given = location
+    if isinstance(given, bytes):
+        raise TypeError(f"expected a path of text, got {path!r} of bytes: zlmdb.open(os.fsdecode(path), Schema)")
+    if location == "":
+        raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
+    return location

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
 from .. import errors
@@ -10,7 +12,7 @@ from ..elsewhere import tell_more
 from ..schema.attach import attach
 from ..schema.declaration import Declaration, declaration
 from ..schema.runtimetables import Made, MadeTable
-from ..schema.schema import declarations
+from ..schema.schema import declarations, is_table
 from ..store.pool import Pool
 from ..store.slots import FIRST_SLOT
 from ..tables.storage import Storage
@@ -27,6 +29,21 @@ M = TypeVar("M", bound="Several[Any, Any]")
 K = TypeVar("K")
 V = TypeVar("V")
 _MISSING: Any = object()
+_declaration_of: Callable[[tuple[Any, Declaration]], Declaration] = itemgetter(1)
+
+
+def _parts(name: str, key: Any, value: Any) -> tuple[Any, dict[str, tuple[Any, Declaration]]]:
+    """The tables that `Attaching.table` is to make, by name, and the class of the one that consists of them, if any."""
+    table: Any = Table
+    declared = key if value is _MISSING else table[key, value]
+    cls: Any = get_origin(declared) or declared
+    if not name or not is_table(cls):
+        raise TypeError(
+            f"table({name!r}, {key!r}): give a name and the types of keys and values, or a class of zlmdb.Table"
+        )
+    if hasattr(cls, "_parts"):
+        return cls, cls._parts(declared, name)
+    return None, {name: (cls, declaration(declared, name))}
 
 
 class Attaching(DatabaseState):
@@ -45,7 +62,7 @@ class Attaching(DatabaseState):
         store = self._store
         found = attach(
             self._open_store if store is None else store,
-            [one for _, one in declared.values()],
+            list(map(_declaration_of, declared.values())),
             create=create,
             timeout=self._opening.timeout,
             drop_indexes=self._opening.drop_indexes,
@@ -98,22 +115,7 @@ class Attaching(DatabaseState):
         return self._make_table(name, key, value, known)
 
     def _make_table(self, name: str, key: Any, value: Any, known: Optional[Made]) -> MadeTable[Any]:
-        cls: Any = key
-        if value is not _MISSING:
-            generic: Any = Table
-            cls = generic[key, value]
-        several = get_origin(cls) or cls
-        if value is not _MISSING or not hasattr(several, "_parts"):
-            several = None
-        of: Any = get_origin(cls) or cls
-        if not name or (several is None and value is _MISSING and not (isinstance(of, type) and issubclass(of, Table))):
-            raise TypeError(
-                f"table({name!r}, {key!r}): give a name and the types of keys and values, or a class of zlmdb.Table"
-            )
-        parts: dict[str, tuple[Any, Declaration]]
-        parts = (
-            {name: (get_origin(cls) or cls, declaration(cls, name))} if several is None else several._parts(cls, name)
-        )
+        several, parts = _parts(name, key, value)
         if known is not None:
             if all([self._is_made(part, one) for part, (_, one) in parts.items()]):
                 return known.made

@@ -37,8 +37,8 @@ class Inline(NamedTuple):
 class KeyCodec(ABC, Generic[T]):
     """Encodes keys such that ``a < b`` exactly when ``encode(a) < encode(b)``, and decodes them.
 
-    A new key type is a subclass with a `name` and `examples`, an alias ``Annotated[T, TheCodec()]``, and an entry in
-    `registry.ATOMS`, over which the tests run.
+    A new key type is a subclass with a `name` and `examples`, written ``Annotated[T, TheCodec()]``. One of zlmdb's own
+    is also listed in `registry.NAMED` or `registry.PLAIN`, over which the tests run.
     """
 
     name: str

@@ -13,9 +13,10 @@ import shutil
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, Optional, Union
+from typing import BinaryIO, Optional
 
 from .. import errors
+from ..database.state import StrPath
 from ..directories import make_directory
 from ..engines import Engine, registry
 from ..namedtuples import NamedTuple
@@ -29,8 +30,6 @@ try:
     import fcntl
 except ImportError:  # Windows refuses to replace a file that is open
     fcntl = None  # type: ignore[assignment]
-
-StrPath = Union[str, "os.PathLike[str]"]
 
 _BLOCK = 1 << 20
 

@@ -17,8 +17,8 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..shown import shortened
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import prefixed, prefixed_keys
+from ..store.catalogue import Catalogue, catalogue_of, prefixes_of, spaces_of
+from ..store.ranges import prefixed, prefixed_keys, slot_prefixes
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
@@ -111,8 +111,7 @@ class _Check:
                 self._problem("catalogue", f"the catalogue cannot be read: {error}")
                 return {}
             unknown = self._in_main(txn)  # those of no table of the catalogue are opened, too, to see what is in them
-        keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
-        self.store.open_spaces({*unknown, *(keyspace.space for keyspace in keyspaces if keyspace.space is not None)})
+        self.store.open_spaces({*unknown, *spaces_of(self.catalogue, slots.values())})
         return slots
 
     def _in_main(self, txn: Transaction) -> list[bytes]:
@@ -121,14 +120,6 @@ class _Check:
             return []
         names = (bytes(key).rstrip(b"\0") for key in txn.cursor().iternext(True, False))
         return [name for name in names if name and name != layout.GUARD[0].rstrip(b"\0")]
-
-    def _keyspaces(self, slot: Slot) -> list[Keyspace]:
-        feed = None if slot.feed is None else self.catalogue.feed_keyspace(slot.name)
-        return [
-            self.catalogue.keyspace(slot),
-            *(self.catalogue.index_keyspace(slot, name) for name in slot.indexes),
-            *([] if feed is None else [feed]),
-        ]
 
     def _everything(self, slots: dict[str, Slot]) -> None:
         self._names(slots)
@@ -158,13 +149,7 @@ class _Check:
         if self.txn.id() == 0:
             self.report._note("nothing was ever stored in the file: the first program that opened it ended before that")
             return
-        known = {layout.CATALOGUE, layout.SLOTS}
-        known.update(
-            keyspace.space
-            for slot in slots.values()
-            for keyspace in self._keyspaces(slot)
-            if keyspace.space is not None
-        )
+        known = {layout.CATALOGUE, layout.SLOTS, *spaces_of(self.catalogue, slots.values())}
         guard = self.txn.get(layout.GUARD[0])
         if guard != layout.GUARD[1]:
             self._problem("catalogue", "the record that keeps zlmdb <= 26 from writing here is gone")
@@ -281,9 +266,8 @@ class _Check:
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:
         """The slots that programs chose by hand: checked if this program has such a map, otherwise counted."""
         space = self.store.traits.slots
-        keyspaces = [keyspace for slot in slots.values() for keyspace in self._keyspaces(slot)]
-        known = {keyspace.prefix for keyspace in keyspaces if keyspace.space is None}
-        for prefix in _prefixes(self.txn, self.handle(space)):
+        known = prefixes_of(self.catalogue, slots.values())
+        for prefix in slot_prefixes(self.txn.cursor(self.handle(space))):
             if len(prefix) < 2:
                 self._problem("catalogue", f"another program has written the key {prefix!r} into the file: delete it")
                 continue
@@ -428,17 +412,3 @@ def _rows(txn: Transaction, handle: Handle, prefix: bytes, *, values: bool = Tru
     """The engine's records whose keys begin with *prefix*, or their keys."""
     cursor = txn.cursor(handle)
     return prefixed(cursor, prefix) if values else prefixed_keys(cursor, prefix)
-
-
-def _prefixes(txn: Transaction, handle: Handle) -> Iterator[bytes]:
-    """The slots that have records, as the two bytes that their keys begin with; also keys of one byte."""
-    cursor = txn.cursor(handle)
-    found = cursor.first()
-    while found:
-        prefix = bytes(cursor.key()[:2])
-        yield prefix
-        if len(prefix) < 2:
-            found = cursor.next()
-            continue
-        number = int.from_bytes(prefix, "big") + 1
-        found = number < 1 << 16 and cursor.set_range(number.to_bytes(2, "big"))

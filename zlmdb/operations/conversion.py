@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from .. import errors
 from ..classic.pmap import PersistentMap
+from ..database.state import StrPath
 from ..engines import Transaction, registry
 from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store import openstores
-from ..store.catalogue import catalogue_of
+from ..store.catalogue import catalogue_of, prefixes_of
 from ..store.layout import SLOTS
-from ..store.ranges import prefixed
-from ..store.slots import Keyspace, Slot, slot_prefix, uuid_of
+from ..store.ranges import prefixed, slot_prefixes
+from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, slot_prefix, uuid_of
 from ..store.store import Store
 from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a
@@ -26,8 +27,6 @@ from .backup import file_of
 from .filling import Filler, like, new_file
 from .progress import Progress, Told, silent
 from .report import KEPT
-
-StrPath = Union[str, "os.PathLike[str]"]
 
 _EVERY = 10_000
 
@@ -122,9 +121,7 @@ def _plans(store: Store, txn: Transaction, maps: Mapping[Any, Any], slots: Mappi
     """The tables that *txn* sees. Raises `SchemaMismatch` naming the tables whose types are unknown."""
     catalogue = catalogue_of(store)
     found = catalogue.read(txn)
-    keyspaces = [catalogue.keyspace(slot) for slot in found.values()]
-    keyspaces += [catalogue.index_keyspace(slot, name) for slot in found.values() for name in slot.indexes]
-    by_hand = _numbers(txn, {int.from_bytes(keyspace.prefix, "big") for keyspace in keyspaces})
+    by_hand = _numbers(txn, prefixes_of(catalogue, found.values()))
     plans: list[_Plan] = []
     unknown: list[str] = []
     for slot in found.values():
@@ -171,16 +168,16 @@ def _of_map(given: Any, number: int) -> tuple[KeyCodec[Any], Serializer[Any]]:
     return made._both_codecs()
 
 
-def _numbers(txn: Transaction, taken: set[int]) -> list[int]:
-    """The slots in use that are not *taken*."""
+def _numbers(txn: Transaction, taken: Set[bytes]) -> list[int]:
+    """The slots in use whose prefixes are not *taken*."""
     found: list[int] = []
-    cursor, number = txn.cursor(), 0
-    while number < 65535 and cursor.set_range((number + 1).to_bytes(2, "big")):
-        key = bytes(cursor.key()[:2])
-        if len(key) < 2:
-            raise errors.InvalidDatabase(f"the file has the key {key!r}, so it is none of zlmdb <= 26: check the path")
-        number = int.from_bytes(key, "big")
-        if number not in taken and number <= 65534:
+    for prefix in slot_prefixes(txn.cursor()):
+        if len(prefix) < 2:
+            raise errors.InvalidDatabase(
+                f"the file has the key {prefix!r}, so it is none of zlmdb <= 26: check the path"
+            )
+        number = int.from_bytes(prefix, "big")
+        if prefix not in taken and FIRST_SLOT <= number <= LAST_SLOT:
             found.append(number)
     return found
 

@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, Optional, TypeVar
 
 from .. import errors
+from ..database.state import StrPath
 from ..engines import Engine, Handle, Transaction, registry
 from ..namedtuples import NamedTuple
 from ..schema.links import record as record_links
@@ -21,7 +22,6 @@ from .backup import as_private_as, check_room, disk_errors, file_of, flush, publ
 from .linked import check_links
 from .temporary import named_as, remains, temporary_directory
 
-StrPath = Union[str, "os.PathLike[str]"]
 R = TypeVar("R")
 
 _BATCH, _BATCH_BYTES = 10_000, 16 << 20  # records, and bytes, in a transaction

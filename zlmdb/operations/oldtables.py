@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from itertools import islice
 from typing import Any, Optional, Union
 
 from .. import errors
@@ -25,7 +24,7 @@ from ..schema.plaindata import Plain, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..schema.storages import storage_of
 from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import pairs_between, prefixed
+from ..store.ranges import delete_prefixed, pairs_between, prefixed
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.storage import Storage
@@ -35,7 +34,6 @@ from .linked import check_links
 from .progress import Progress, Told
 
 _EVERY = 10_000
-_BLOCK = 1000
 
 Change = Callable[[Any, Any], Any]
 """Of a key and the fields of a record: the fields that it is to have, or None to leave it out."""
@@ -490,10 +488,4 @@ def _clear(step: Step, keyspace: Keyspace) -> int:
         count = int(step.txn.stat(handle[0])["entries"])
         step.txn.drop(handle[0], delete=False)
         return count
-    count = 0
-    while True:
-        rows = prefixed(step.txn.cursor(handle[0]), keyspace.prefix)
-        keys = [bytes(key) for key, _ in islice(rows, _BLOCK)]
-        if not keys:
-            return count
-        count += sum(int(step.txn.delete(key, db=handle[0])) for key in keys)
+    return delete_prefixed(step.txn, handle[0], keyspace.prefix)

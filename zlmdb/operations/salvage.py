@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 from .. import errors
+from ..database.state import StrPath
 from ..engines import Record, Remains, State, Transaction, Tree, registry
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
@@ -33,8 +34,6 @@ from .multicheck import empty_keys
 from .progress import Progress, Told, silent
 from .report import KEPT
 from .unwritten import unwritten
-
-StrPath = Union[str, "os.PathLike[str]"]
 
 _EVERY = 10_000
 

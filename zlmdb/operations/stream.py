@@ -29,9 +29,9 @@ from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import prefixed
-from ..store.slots import Keyspace, Slot, uuid_of
+from ..store.catalogue import Catalogue, catalogue_of, prefixes_of, spaces_of
+from ..store.ranges import prefixed, slot_prefixes
+from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
@@ -88,11 +88,7 @@ def dump(
                     f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}"
                 )
             chosen = [slot for slot in slots.values() if tables is None or slot.name in tables]
-            keyspaces = [catalogue.keyspace(slot) for slot in chosen]
-            keyspaces += [catalogue.index_keyspace(slot, index) for slot in chosen for index in slot.indexes]
-            feeds = [catalogue.feed_keyspace(slot.name) for slot in chosen if slot.has_feed]
-            keyspaces += [keyspace for keyspace in feeds if keyspace is not None]
-            spaces = [keyspace.space for keyspace in keyspaces if keyspace.space is not None]
+            spaces = spaces_of(catalogue, chosen)
             if spaces == opened:
                 by_hand = [] if tables is not None else numbers(source, txn, slots)
                 return _write(_Writer(source, target, txn, told or silent), catalogue, chosen, by_hand)
@@ -246,24 +242,17 @@ def _rows(source: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple
 
 def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int]:
     """The slots given by hand that have records."""
-    catalogue = catalogue_of(source)
-    keyspaces = [catalogue.keyspace(slot) for slot in slots.values()]
-    keyspaces += [catalogue.index_keyspace(slot, name) for slot in slots.values() for name in slot.indexes]
-    taken = {keyspace.prefix for keyspace in keyspaces if keyspace.space is None} | {b"\0\0"}
+    taken = prefixes_of(catalogue_of(source), slots.values())
     space = source.space(source.traits.slots)
     if space is None:
         return []
     found: list[int] = []
-    cursor = txn.cursor(space.handle)
-    more = cursor.first()
-    while more:
-        prefix = bytes(cursor.key()[:2])
+    for prefix in slot_prefixes(txn.cursor(space.handle)):
         if len(prefix) < 2:
             raise errors.InvalidDatabase(f"another program has written the key {prefix!r} into the file: delete it")
         number = int.from_bytes(prefix, "big")
-        if prefix not in taken and number <= 65534:
+        if prefix not in taken and FIRST_SLOT <= number <= LAST_SLOT:
             found.append(number)
-        more = number < 65535 and cursor.set_range((number + 1).to_bytes(2, "big"))
     return found
 
 

@@ -51,6 +51,12 @@ class Programs:
                 self.prepared.clear()
             self.prepared[key] = prepared
 
+    def _keep_made(self, key: Any, made: Callable[..., Any]) -> Callable[..., Any]:
+        if len(self._made) >= KEPT:
+            self._made.clear()
+        self._made[key] = made
+        return made
+
     def narrow(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
         """The function that decodes *paths* of a record only, if there is one that takes less time than all."""
         if self.columns is not None:
@@ -114,10 +120,7 @@ class Programs:
         key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views, form
         made = self._made.get(key)
         if made is None:
-            if len(self._made) >= KEPT:
-                self._made.clear()
-            writer = Writer(self, condition, stored, asked, want, views, form)
-            made = self._made[key] = writer.loop(keyed)
+            made = self._keep_made(key, Writer(self, condition, stored, asked, want, views, form).loop(keyed))
         found: Callable[..., Iterator[Any]] = made
         return found
 
@@ -135,11 +138,8 @@ class Programs:
         key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse, dense
         made = self._made.get(key)
         if made is None:
-            if len(self._made) >= KEPT:
-                self._made.clear()
-            made = self._made[key] = Writer(self, condition, stored, asked, want, False).listing(
-                captured, sparse, dense
-            )
+            writer = Writer(self, condition, stored, asked, want, False)
+            made = self._keep_made(key, writer.listing(captured, sparse, dense))
         return made
 
     def scanning(
@@ -156,9 +156,6 @@ class Programs:
         key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), keyed, limited, None
         made = self._made.get(key)
         if made is None:
-            if len(self._made) >= KEPT:
-                self._made.clear()
-            made = self._made[key] = Writer(self, condition, stored, asked, want, False).scanning(
-                captured, keyed, limited
-            )
+            writer = Writer(self, condition, stored, asked, want, False)
+            made = self._keep_made(key, writer.scanning(captured, keyed, limited))
         return made

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Optional
 
 from .. import errors
-from ..store.catalogue import catalogue_of
+from ..namedtuples import NamedTuple
+from ..store.catalogue import Catalogue, catalogue_of
+from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import Storage
 from .comparison import lacks, lacks_urgently, mismatch
-from .contents import change_contents, open_contents, read_contents
+from .contents import Contents, change_contents, open_contents, read_contents
 from .declaration import Declaration
 from .storages import storage_of, waiting_storage
 
@@ -35,10 +37,64 @@ def attach(
         return attach_raw(store, declarations)
     catalogue, opening = catalogue_of(store), store.opening
     contents = read_contents(store, catalogue)
-    slots = contents.slots
-    fitting: list[Declaration] = []
-    waiting: dict[str, str] = {}
-    former: dict[str, str] = {}
+    found = _compared(store, contents.slots, declarations, migrating)
+    change = _Change(store, catalogue, found.fitting, drop_indexes, timeout)
+    create = create and not store.readonly
+    created = False
+    if found.former:
+        created = create
+        contents = change.rename(contents, found.former, create=create, rename=rename and not store.readonly)
+    lacking = shapes = False
+    if create:
+        for declared in found.fitting:
+            lacking = lacking or lacks(contents.slots.get(declared.name), declared, drop_indexes)
+    if lacking:
+        if change.is_urgent(contents):
+            contents, created = change.create(), True
+        else:  # only a shape to record: a program that does not write changes nothing
+            shapes = True
+    absent = open_contents(store, contents, timeout)
+    if absent and create and change.has_lost(contents):
+        contents, created = change.create(again=True), True
+    if created and build and any([slot.building for slot in contents.slots.values()]):
+        contents = change.build()
+    storages: list[Storage[Any, Any]] = []
+    for declared in declarations:
+        if declared.name in found.waiting:
+            storages.append(waiting_storage(store, declared, found.waiting[declared.name]))
+            continue
+        storage = storage_of(store, catalogue, contents.slots, declared)
+        storage.snapshot, storage.opening = contents.snapshot, opening
+        storages.append(storage)
+        slot = contents.slots.get(declared.name)
+        if slot is not None and slot.name != declared.name:
+            from .renamedtables import read_only  # late: a table has its former name until somebody writes
+
+            read_only(storage, slot.name)
+    if shapes:
+        from .creation import record_shapes  # late: a file gets the shape of a table once
+
+        recorded = partial(record_shapes, store, catalogue, found.fitting)
+        store.put_off(lambda timeout: change_contents(store, recorded, timeout), None if maps else storages[0])
+    return storages
+
+
+class _Compared(NamedTuple):
+    """Declarations beside the file: those that are *fitting*, and the reasons why others are *waiting*, by name.
+
+    *former*: the tables of the file that have other names now, from the old name to the new one.
+    """
+
+    fitting: list[Declaration]
+    waiting: dict[str, str]
+    former: dict[str, str]
+
+
+def _compared(
+    store: Store, slots: Mapping[str, Slot], declarations: Sequence[Declaration], migrating: bool
+) -> _Compared:
+    """Compare *declarations* with the tables of the file. Raises `SchemaMismatch`, unless *migrating*."""
+    found = _Compared([], {}, {})
     for declared in declarations:
         slot = slots.get(declared.name)
         if slot is None and slots:
@@ -46,75 +102,66 @@ def attach(
 
             slot = former_slot(slots, declared, declarations)
             if slot is not None:
-                former[slot.name] = declared.name
+                found.former[slot.name] = declared.name
         reason = mismatch(store, slot, declared)
         if reason is None:
-            fitting.append(declared)
+            found.fitting.append(declared)
         elif migrating:
-            waiting[declared.name] = reason
+            found.waiting[declared.name] = reason
         else:
             raise errors.SchemaMismatch(reason, table=declared.name)
-    create = create and not store.readonly
-    created = False
-    if former and create:
-        from .creation import rename_and_create  # late, as above
+    return found
 
-        work = partial(rename_and_create, store, catalogue, former, fitting, drop_indexes=drop_indexes)
-        contents, created = change_contents(store, work, timeout), True
-    elif former and rename and not store.readonly:
-        from .renamedtables import rename as rename_tables  # late, as above
 
-        contents = change_contents(store, partial(rename_tables, catalogue, former), timeout)
-    elif former:  # nothing is changed: what is there is read under the new name
+class _Change(NamedTuple):
+    """Changes of a file that lacks something of *declarations*; they return what it has then."""
+
+    store: Store
+    catalogue: Catalogue
+    declarations: Sequence[Declaration]
+    drop_indexes: bool
+    timeout: Optional[float]
+
+    def rename(self, contents: Contents, former: Mapping[str, str], *, create: bool, rename: bool) -> Contents:
+        """Give tables their new names; with neither *create* nor *rename*, only read them under these."""
+        if create:
+            from .creation import rename_and_create  # late: a table gets its new name once
+
+            work = partial(rename_and_create, self.store, self.catalogue, former, self.declarations)
+            return change_contents(self.store, partial(work, drop_indexes=self.drop_indexes), self.timeout)
+        if rename:
+            from .renamedtables import rename as rename_tables  # late, as above
+
+            return change_contents(self.store, partial(rename_tables, self.catalogue, former), self.timeout)
         renamed = {new: contents.slots[old] for old, new in former.items()}
-        contents = contents._replace(slots={**contents.slots, **renamed})
-    slots = contents.slots
-    lacking = shapes = False
-    if create:
-        for declared in fitting:
-            lacking = lacking or lacks(slots.get(declared.name), declared, drop_indexes)
-    if lacking:
+        return contents._replace(slots={**contents.slots, **renamed})
+
+    def is_urgent(self, contents: Contents) -> bool:
+        """Whether the tables cannot be used before the file has what it lacks."""
+        return any(lacks_urgently(contents.slots.get(one.name), one, self.drop_indexes) for one in self.declarations)
+
+    def has_lost(self, contents: Contents) -> bool:
+        """Whether another program has dropped something that the catalogue lists."""
+        from .droppedparts import lost_parts  # late: few files are changed by other programs
+
+        return any(lost_parts(self.store, self.catalogue, contents.slots, one) for one in self.declarations)
+
+    def create(self, *, again: bool = False, drop_indexes: Optional[bool] = None) -> Contents:
+        """Create what the file lacks; with *again* also what it has lost."""
         from .creation import create_lacking  # late: a file lacks something once
 
-        work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes)
-        if any(lacks_urgently(slots.get(one.name), one, drop_indexes) for one in fitting):
-            contents, created = change_contents(store, work, timeout), True
-        else:  # only a shape to record: a program that does not write changes nothing
-            shapes = True
-    absent = open_contents(store, contents, timeout)
-    if absent and create:
-        from .creation import create_lacking  # late, as above
-        from .droppedparts import lost_parts
+        drop = self.drop_indexes if drop_indexes is None else drop_indexes
+        work = partial(create_lacking, self.store, self.catalogue, self.declarations, drop_indexes=drop, again=again)
+        return change_contents(self.store, work, self.timeout)
 
-        if any(lost_parts(store, catalogue, contents.slots, one) for one in fitting):
-            work = partial(create_lacking, store, catalogue, fitting, drop_indexes=drop_indexes, again=True)
-            contents, created = change_contents(store, work, timeout), True
-    if created and build and any([slot.building for slot in contents.slots.values()]):
-        from .creation import create_lacking
+    def build(self) -> Contents:
+        """Build the indexes that were begun, of tables with many records."""
         from .indexbatches import build_in_batches  # late: a large table gets an index once
 
-        if build_in_batches(store, fitting, timeout):  # another process has dropped them; it may have met a record
-            contents = change_contents(
-                store, partial(create_lacking, store, catalogue, fitting, drop_indexes=False), timeout
-            )
-            build_in_batches(store, fitting, timeout)
-        contents = read_contents(store, catalogue)
+        store, timeout = self.store, self.timeout
+        if build_in_batches(store, self.declarations, timeout):  # another process, which met a record, has dropped them
+            self.create(drop_indexes=False)
+            build_in_batches(store, self.declarations, timeout)
+        contents = read_contents(store, self.catalogue)
         open_contents(store, contents, timeout)
-    snapshot, slots = contents.snapshot, contents.slots
-    storages: list[Storage[Any, Any]] = []
-    for declared in declarations:
-        if declared.name in waiting:
-            storages.append(waiting_storage(store, declared, waiting[declared.name]))
-        else:
-            storages.append(storage_of(store, catalogue, slots, declared))
-            storages[-1].snapshot, storages[-1].opening = snapshot, opening
-            if former and slots[declared.name].name != declared.name:
-                from .renamedtables import read_only  # late, as above
-
-                read_only(storages[-1], slots[declared.name].name)
-    if shapes:
-        from .creation import record_shapes  # late, as above
-
-        recorded = partial(record_shapes, store, catalogue, fitting)
-        store.put_off(lambda timeout: change_contents(store, recorded, timeout), None if maps else storages[0])
-    return storages
+        return contents

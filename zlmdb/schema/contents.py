@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Optional
 
 from ..engines import Handle, Transaction
 from ..namedtuples import NamedTuple
-from ..store.catalogue import Catalogue, catalogue_of
-from ..store.slots import Keyspace, Slot
+from ..store.catalogue import Catalogue, catalogue_of, spaces_of
+from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 
 
@@ -48,7 +48,7 @@ def contents_in(store: Store, catalogue: Catalogue, txn: Transaction, snapshot: 
     if known is not None and store.same_catalogue(known.snapshot, snapshot):
         return known
     slots = catalogue.read(txn)
-    return Contents(snapshot, slots, spaces_of(catalogue, slots))
+    return Contents(snapshot, slots, spaces_of(catalogue, slots.values()))
 
 
 def change_contents(
@@ -68,18 +68,6 @@ def open_contents(store: Store, contents: Contents, timeout: Optional[float]) ->
             store.contents = contents._replace(unopened=absent)
         return absent
     return ()
-
-
-def spaces_of(catalogue: Catalogue, slots: Mapping[str, Slot]) -> list[bytes]:
-    """The spaces of tables, with those of their indexes and change feeds."""
-    keyspaces: list[Optional[Keyspace]] = []
-    for slot in slots.values():
-        keyspaces.append(catalogue.keyspace(slot))
-        for name in slot.indexes:
-            keyspaces.append(catalogue.index_keyspace(slot, name))
-        if slot.feed is not None:
-            keyspaces.append(catalogue.feed_keyspace(slot.name))
-    return [keyspace.space for keyspace in keyspaces if keyspace is not None and keyspace.space is not None]
 
 
 def open_handle(space: Optional[bytes], open_space: OpenSpace) -> Handle:

@@ -8,7 +8,7 @@ from typing import Optional
 
 from ..engines import Transaction
 from ..log import log
-from ..store.catalogue import Catalogue
+from ..store.catalogue import Catalogue, spaces_of
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from .changedshape import record
@@ -21,7 +21,7 @@ from .comparison import (
     stored_key,
     undeclared_indexes,
 )
-from .contents import Contents, contents_in, open_handle, spaces_of
+from .contents import Contents, contents_in, open_handle
 from .declaration import Declaration
 from .droppedparts import lost_parts
 from .feeds import begin_feed, rewrite_feed
@@ -53,14 +53,14 @@ def create_lacking(
     if not any(made):  # another process was first: nothing is stored, and *now* will be a snapshot of others
         return before
     if again or making.links or before.snapshot == now:  # other tables may have changed, too
-        return Contents(now, catalogue.read(txn), spaces_of(catalogue, making.slots))
+        return Contents(now, catalogue.read(txn), spaces_of(catalogue, making.slots.values()))
     changed = {slot.name: slot for slot in made if slot is not None}
     for name, slot in changed.items():
         slot.records = catalogue.records(txn, name)
     # A transaction that changes nothing, since only entries of indexes are lacking, leaves its number to the next one.
     if all(name in before.slots and before.slots[name].records == slot.records for name, slot in changed.items()):
         now -= 1
-    return Contents(now, making.slots, [*before.unopened, *spaces_of(catalogue, changed)], batch.last)
+    return Contents(now, making.slots, [*before.unopened, *spaces_of(catalogue, changed.values())], batch.last)
 
 
 def rename_and_create(

@@ -8,7 +8,7 @@ from typing import Any, Optional
 from ..engines import Handle, Transaction
 from ..log import log
 from ..store.catalogue import Catalogue, catalogue_of
-from ..store.ranges import pairs_between, prefixed_keys
+from ..store.ranges import delete_prefixed, pairs_between, prefixed_keys
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
@@ -21,8 +21,6 @@ from .storages import storage_of
 
 BATCH = 50_000
 """The most records of which one transaction builds an index: it takes about half a second."""
-
-_CHUNK = 1000  # entries that are deleted at once, where a keyspace is shared
 
 
 def build_index(
@@ -102,15 +100,10 @@ def empty_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, o
         return
     keyspace = catalogue.index_keyspace(slot, name)
     handle = open_handle(keyspace.space, open_space)
-    if not keyspace.prefix:
+    if keyspace.prefix:
+        delete_prefixed(txn, handle, keyspace.prefix)
+    else:
         txn.drop(handle, delete=False)
-        return
-    while True:
-        chunk = [bytes(key) for key in islice(prefixed_keys(txn.cursor(handle), keyspace.prefix), _CHUNK)]
-        if not chunk:
-            return
-        for key in chunk:
-            txn.delete(key, db=handle)
 
 
 def drop_index(store: Store, table: str, index: str, timeout: Optional[float]) -> None:

@@ -38,7 +38,6 @@ def resolve(schema: str, found: Declared) -> None:
                 target.referred.add((declared.name, name))
                 declared.linked = True
         declared._declared = resolved
-        declared.linked = True
 
 
 def _target(where: str, name: str, link: ForeignKey[Any], found: Declared) -> Declaration:

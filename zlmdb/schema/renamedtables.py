@@ -12,12 +12,12 @@ from typing import Any, Optional
 from .. import errors
 from ..engines import Handle, Transaction
 from ..log import log
-from ..store.catalogue import Catalogue
+from ..store.catalogue import Catalogue, spaces_of
 from ..store.ranges import prefixed
 from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import OpenSpace
 from ..tables.storage import Storage
-from .contents import Contents, spaces_of
+from .contents import Contents
 from .declaration import Declaration
 
 
@@ -58,7 +58,7 @@ def rename(
         renamed = _rename(catalogue, names, slots, txn, open_space)
     slots = catalogue.read(txn)
     now = txn.id() if renamed else txn.id() - 1  # if nothing is stored, the next snapshot is that of another process
-    return Contents(now, slots, spaces_of(catalogue, slots))
+    return Contents(now, slots, spaces_of(catalogue, slots.values()))
 
 
 def _rename(

@@ -372,7 +372,7 @@ def _check_attribute(schema: type[Schema], name: str, value: Any, annotations: M
             f"{schema.__name__}.{name} = {value!r} declares no index: an index belongs to a table class, "
             f"class ...(zlmdb.Table[KeyType, ValueType]): {name} = {value!r}"
         )
-    if not _is_table(cls):
+    if not is_table(cls):
         return
     shown: str = getattr(value, "__name__", "") if cls is value else repr(value).replace("zlmdb.tables.table.", "")
     if name not in annotations:
@@ -403,13 +403,13 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
         if cls is ClassVar:
             continue
         if name.startswith("_"):
-            if _is_table(cls):
+            if is_table(cls):
                 raise TypeError(
                     f"{schema.__name__}.{name} is annotated with a table, and names of tables do not begin with an "
                     f"underscore: rename it, {name.lstrip('_')}: {cls.__name__}"
                 )
             continue
-        if not _is_table(cls):
+        if not is_table(cls):
             raise TypeError(
                 f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with a "
                 f"subclass of zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
@@ -436,7 +436,7 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
     return found
 
 
-def _is_table(cls: Any) -> bool:
+def is_table(cls: Any) -> bool:
     """Whether *cls* is a table class, or one of `schema.multi`, which need not be imported for that."""
     if not isinstance(cls, type):
         return False

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from .. import errors
 from ..keys import from_name as key_from_name
-from ..store.catalogue import catalogue_of
+from ..store.catalogue import catalogue_of, spaces_of
 from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.keyfield import KeyField
@@ -15,7 +15,7 @@ from ..tables.storage import FileIndexes, Storage
 from ..values.named import LIST_NUMBER, SET_NUMBER
 from ..values.resolve import from_name as value_from_name
 from .changedshape import of_plain_data
-from .contents import read_contents, spaces_of
+from .contents import read_contents
 from .links import undeletable
 from .multi import VALUES
 from .storages import record_changes
@@ -27,7 +27,7 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
     With *by_fields*, values are objects with the recorded fields, if the file records them, and can be written.
     """
     if store.layout == "raw":
-        from .rawtables import raw_table  # late, as above
+        from .rawtables import raw_table  # late: few programs have such files
 
         return raw_table(store, name)
     catalogue = catalogue_of(store)
@@ -46,7 +46,7 @@ def undeclared(store: Store, name: str, *, by_fields: bool = False) -> Optional[
         key, value = key_from_name(slot.key), value_from_name(slot.value)
     except (TypeError, ValueError) as error:
         raise errors.SchemaMismatch(f"table {name!r}: {error}", table=name) from error
-    store.open_spaces(spaces_of(catalogue, {slot.name: slot}))
+    store.open_spaces(spaces_of(catalogue, [slot]))
     keyspace = catalogue.keyspace(slot)
     unwritable = of_plain_data(slot)
     if by_fields and slot.unsettled is None:

@@ -7,8 +7,10 @@ ignores, holds the definitions that it does not know.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Union
 
+from .slots import Keyspace, Slot
 from .store import Store
 from .tablescatalogue import TablesCatalogue
 
@@ -31,3 +33,29 @@ def catalogue_of(store: Store) -> Catalogue:
 
         return ClassicCatalogue(store)
     return TablesCatalogue(store)
+
+
+def spaces_of(catalogue: Catalogue, slots: Iterable[Slot]) -> list[bytes]:
+    """The spaces of tables, with those of their indexes and change feeds."""
+    spaces: list[bytes] = []
+    for space, _ in _keyspaces(catalogue, slots):
+        if space is not None:
+            spaces.append(space)
+    return spaces
+
+
+def prefixes_of(catalogue: Catalogue, slots: Iterable[Slot]) -> set[bytes]:
+    """What the keys of tables and of their indexes begin with, of those that have no space of their own."""
+    return {keyspace.prefix for keyspace in _keyspaces(catalogue, slots) if keyspace.space is None}
+
+
+def _keyspaces(catalogue: Catalogue, slots: Iterable[Slot]) -> list[Keyspace]:
+    found: list[Keyspace] = []
+    for slot in slots:
+        found.append(catalogue.keyspace(slot))
+        for name in slot.indexes:
+            found.append(catalogue.index_keyspace(slot, name))
+        feed = None if slot.feed is None else catalogue.feed_keyspace(slot.name)
+        if feed is not None:
+            found.append(feed)
+    return found

@@ -1,18 +1,19 @@
-"""Ranges of keys in the engine: their bounds, and iteration over them.
+"""Ranges of keys in the engine: their bounds, iteration over them, and deletion.
 
-All functions use iterators of the engine and of `itertools`, so no Python function is called per record.
+All functions that read use iterators of the engine and of `itertools`, so no Python function is called per record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
 from ..keys.base import TOP as TOP
 from ..keys.base import after as after
 
+_CHUNK = 1000  # records that are deleted at once
 _value_of = itemgetter(1)
 
 
@@ -91,3 +92,28 @@ def prefixed_keys(cursor: Any, prefix: bytes) -> Iterator[Any]:
     """The keys that begin with *prefix*, even if the engine returns memoryviews; the values are not read."""
     upper = after(prefix)
     return keys_from(cursor, prefix, upper, views=True) if seek(cursor, prefix, upper) else iter(())
+
+
+def delete_prefixed(txn: Any, handle: Any, prefix: bytes) -> int:
+    """Delete the records whose keys begin with *prefix*, of a keyspace with others; returns their number."""
+    deleted = 0
+    while True:
+        cursor = txn.cursor(handle)
+        keys = list(islice(prefixed_keys(cursor, prefix), _CHUNK))
+        cursor.close()
+        if not keys:
+            return deleted
+        deleted += sum([txn.delete(key, db=handle) for key in keys])
+
+
+def slot_prefixes(cursor: Any) -> Iterator[bytes]:
+    """The first two bytes of the keys, each once, which say the slot: a seek for each. Also keys of one byte."""
+    found = cursor.first()
+    while found:
+        prefix = bytes(cursor.key()[:2])
+        yield prefix
+        if len(prefix) < 2:
+            found = cursor.next()
+        else:
+            number = int.from_bytes(prefix, "big") + 1
+            found = number < 1 << 16 and cursor.set_range(number.to_bytes(2, "big"))

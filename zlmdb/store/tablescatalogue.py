@@ -45,7 +45,7 @@ class TablesCatalogue:
         return None if record is None else self._slot(txn, name, record)
 
     def _slot(self, txn: Transaction, name: str, record: bytes) -> Slot:
-        attached = _copied(self._get(txn, b"a:" + name.encode()))
+        attached = self._get(txn, b"a:" + name.encode())
         entries = {} if attached is None else dict(layout.decode(attached))
         return slot_of(name, {**layout.decode(record), "attached": entries}, (record, attached))
 
@@ -135,9 +135,10 @@ class TablesCatalogue:
         table, attached = txn.get(b"t:" + encoded, None, handle), txn.get(b"a:" + encoded, None, handle)
         return None if table is None else bytes(table), None if attached is None else bytes(attached)
 
-    def _get(self, txn: Transaction, key: bytes) -> Any:
+    def _get(self, txn: Transaction, key: bytes) -> Optional[bytes]:
         space = self._store.space(layout.CATALOGUE)
-        return None if space is None else txn.get(key, None, space.handle)
+        data = None if space is None else txn.get(key, None, space.handle)
+        return None if data is None else bytes(data)
 
     def damage(self, txn: Transaction) -> list[str]:
         """The problems of the catalogue, although it can be read."""
@@ -179,7 +180,3 @@ def _name(key: Any) -> str:
         return bytes(key[2:]).decode()
     except UnicodeDecodeError as error:
         raise errors.DecodeError(f"the catalogue has a table whose name is not text: {bytes(key)!r}") from error
-
-
-def _copied(data: Any) -> Optional[bytes]:
-    return None if data is None else bytes(data)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Optional, TypeVar
 
 from .. import errors
-from ..store.ranges import keys_from, seek
+from ..store.ranges import delete_prefixed
 from ..store.scans import Written
 from . import upkeep
 from .indexstorage import BoundIndex
@@ -17,8 +16,6 @@ from .upkeep import Change
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-_CHUNK = 1000  # records that are deleted at once, where a keyspace is shared
 
 
 class RecordWrites(TableState[K, V]):
@@ -209,22 +206,11 @@ class RecordWrites(TableState[K, V]):
                 deleted = raw.stat(handle)["entries"]
                 raw.drop(handle, delete=False)
             else:
-                deleted = self._delete_range(storage, handle)
+                deleted = delete_prefixed(raw, handle, storage.prefix)
         except Exception as error:
             self._write_failed(None, error)
         self._txn._count(0, deleted)
         return deleted
-
-    def _delete_range(self, storage: Storage[Any, Any], handle: Any) -> int:
-        raw, lower, upper, deleted = self._raw, storage.lower, storage.upper, 0
-        while True:
-            cursor = raw.cursor(handle)
-            rows = keys_from(cursor, lower, upper, views=True) if seek(cursor, lower, upper) else ()
-            chunk = list(islice(rows, _CHUNK))
-            cursor.close()
-            if not chunk:
-                return deleted
-            deleted += sum(raw.delete(key, db=handle) for key in chunk)
 
     def _rebuild(self, bound: BoundIndex) -> tuple[int, int]:
         """Delete the entries of an index and write them again; returns how many were deleted, and how many written."""

@@ -18,7 +18,7 @@ from uuid import UUID
 from ...namedtuples import NamedTuple
 from ...query.following import Followed, Given, Node, walk
 from ...query.following.following import Reading
-from ...query.following.known import INT, Known
+from ...query.following.known import INT
 from ...query.following.linked import Holds, Referred
 from ...query.following.nodes import Argument, Called, Parameter, Spell, Variable
 from ...query.following.operations import Apply, Attribute, Each, Joined, Method, Not
@@ -175,9 +175,9 @@ class CountOf(Node):
 
     __slots__ = ("by_number", "found", "key")
 
-    def __init__(self, key: Node, found: Parameter, by_number: bool, known: Known = INT) -> None:
+    def __init__(self, key: Node, found: Parameter, by_number: bool) -> None:
         self.key, self.found, self.by_number = key, found, by_number
-        super().__init__(known)
+        super().__init__(INT)
 
     def parts(self) -> Sequence[Node]:
         return self.key, self.found
