@@ -1,12 +1,13 @@
-"""Exceptions of signal handlers, which may come in any statement and are not errors of that statement.
+"""Exceptions of signal handlers and debuggers, which may come in any statement and are not errors of that statement.
 
 zlmdb catches many errors to explain them, or to try again in another way. An exception that a signal handler of the
-program raised, such as a timeout, must reach the program unchanged.
+program raised, such as a timeout, must reach the program unchanged, and so must that of a debugger whose user quits.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
@@ -24,7 +25,7 @@ To clear the frame of one is to end it.
 
 
 def let_through(error: BaseException) -> None:
-    """Raise *error*, or its cause, again if a signal handler raised it. Call this where *error* is caught."""
+    """Raise *error*, or its cause, again if a signal handler or a debugger raised it. Call this where *error* is caught."""
     cause: Optional[BaseException] = error
     while cause is not None:
         strange = {entry.tb_frame.f_code for entry in of_program(cause.__traceback__)}
@@ -52,6 +53,9 @@ def _handlers() -> Iterator[Any]:
 
     for number in signal.valid_signals():
         yield _code_of(signal.getsignal(number))
+    debugger = sys.modules.get("bdb")
+    if debugger is not None:  # it raises where its user wants to stop the program
+        yield _code_of(debugger.Bdb.trace_dispatch)
 
 
 def _code_of(handler: Any) -> Any:
