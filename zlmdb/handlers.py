@@ -14,8 +14,12 @@ from types import TracebackType
 from typing import Any, Optional
 
 _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of unknown types
-OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep, "<zlmdb "
-"""How the names of the files begin that zlmdb's functions are from: those of the package, and generated ones."""
+_HERE = (lambda: None).__code__.co_filename[: -len("handlers.py")]
+OURS = _HERE or os.path.dirname(os.path.abspath(__file__)) + os.sep, "<zlmdb "
+"""How the names of the files begin that zlmdb's functions are from: those of the package, and generated ones.
+
+As their code has them: where the package has no sources, or a tool has packed it, ``__file__`` is another name.
+"""
 
 SUSPENDS = 0x2A0
 """``co_flags`` of generators, coroutines and asynchronous generators: `inspect`, which has them, takes long to import.
@@ -25,7 +29,7 @@ To clear the frame of one is to end it.
 
 
 def let_through(error: BaseException) -> None:
-    """Raise *error*, or its cause, again if a signal handler or a debugger raised it. Call this where *error* is caught."""
+    """Raise *error*, or its cause, again if a handler or debugger raised it. Call this where *error* is caught."""
     cause: Optional[BaseException] = error
     while cause is not None:
         strange = {entry.tb_frame.f_code for entry in of_program(cause.__traceback__)}
