@@ -21,6 +21,7 @@ import pytest
 from hypothesis import settings
 
 import zlmdb
+from zlmdb import handlers
 from zlmdb.handlers import let_through
 from zlmdb.query.following import code
 from zlmdb.store.blocks import COUNTS_REFERENCES
@@ -195,6 +196,14 @@ WORK: dict[Callable[[Any], None], int] = {
     savepoint_undone: 4, writes: 25, reads: 7,
 }  # fmt: skip
 """With how many instructions from one signal to the next: all, one by one, were tried when this was written."""
+
+
+@pytest.mark.parametrize(("name", "known"), [("zlmdb/handlers.py", "zlmdb/"), ("handlers.py", PACKAGE + os.sep)])
+def test_functions_of_a_packed_package_are_known_by_the_names_that_their_code_has(name: str, known: str) -> None:
+    source = Path(handlers.__file__).read_text("utf-8")
+    space: dict[str, Any] = {"__name__": handlers.__name__, "__file__": handlers.__file__}
+    exec(compile(source, name, "exec"), space)
+    assert space["OURS"] == (known, "<zlmdb ")
 
 
 @traces_instructions

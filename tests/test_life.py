@@ -24,6 +24,7 @@ from hypothesis import settings
 import zlmdb
 from tests.combinations import EVERYWHERE
 from zlmdb.database import database, state
+from zlmdb.engines.lmdb import rollback
 from zlmdb.schema import auto, autowrites, schema
 from zlmdb.store import (
     blocks,
@@ -47,8 +48,8 @@ from zlmdb.store.blocks import COUNTS_REFERENCES
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, autowrites, blocks, database, state, environment, gate, holds, live, maintenance, pool, savepoints, schema,
-    snapshot, store, transaction, transactionend, transactionstate, writerlock, writing,
+    auto, autowrites, blocks, database, state, environment, gate, holds, live, maintenance, pool, rollback, savepoints,
+    schema, snapshot, store, transaction, transactionend, transactionstate, writerlock, writing,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 
@@ -334,6 +335,10 @@ def of_the_life(filename: str) -> bool:
     return filename in LIFE or filename.startswith(("<zlmdb single reads", "<zlmdb single writes"))
 
 
+class Undone(Exception):
+    """Of the program: nothing of its block is stored."""
+
+
 def write_once(db: Any, value: int) -> None:
     with db.write() as t:
         t.numbers[1] = value
@@ -357,10 +362,17 @@ def write_without_block(db: Any, value: int) -> None:
     db.auto.numbers[1] = value
 
 
+def write_undone(db: Any, value: int) -> None:
+    with suppress(Undone), db.write() as t:
+        t.numbers[1] = value
+        raise Undone
+
+
 LIVES = {
     "write": write_once, "read": read_once, "classic": write_classic, "read without block": read_without_block,
     "write without block": write_without_block,
 }  # fmt: skip
+UNDONE = {"write undone": write_undone}
 
 
 @pytest.fixture
@@ -372,10 +384,10 @@ def step(combo: str) -> int:
 @traces_instructions
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("life", list(LIVES))
+@pytest.mark.parametrize("life", [*LIVES, *UNDONE])
 def test_an_interrupt_at_any_instruction_leaves_nothing_behind(db: Any, life: str, step: int) -> None:
     """The same thread goes on at once, though the traceback is still there; what is stored is the last commit."""
-    run, at, kept = LIVES[life], 0, []
+    run, at, kept = {**LIVES, **UNDONE}[life], 0, []
     for _ in range(4):
         run(db, -1)
     done = False

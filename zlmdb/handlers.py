@@ -1,20 +1,25 @@
-"""Exceptions of signal handlers, which may come in any statement and are not errors of that statement.
+"""Exceptions of signal handlers and debuggers, which may come in any statement and are not errors of that statement.
 
 zlmdb catches many errors to explain them, or to try again in another way. An exception that a signal handler of the
-program raised, such as a timeout, must reach the program unchanged.
+program raised, such as a timeout, must reach the program unchanged, and so must that of a debugger whose user quits.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import TracebackType
 from typing import Any, Optional
 
 _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of unknown types
-OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep, "<zlmdb "
-"""How the names of the files begin that zlmdb's functions are from: those of the package, and generated ones."""
+_HERE = (lambda: None).__code__.co_filename[: -len("handlers.py")]
+OURS = _HERE or os.path.dirname(os.path.abspath(__file__)) + os.sep, "<zlmdb "
+"""How the names of the files begin that zlmdb's functions are from: those of the package, and generated ones.
+
+As their code has them: where the package has no sources, or a tool has packed it, ``__file__`` is another name.
+"""
 
 SUSPENDS = 0x2A0
 """``co_flags`` of generators, coroutines and asynchronous generators: `inspect`, which has them, takes long to import.
@@ -24,7 +29,7 @@ To clear the frame of one is to end it.
 
 
 def let_through(error: BaseException) -> None:
-    """Raise *error*, or its cause, again if a signal handler raised it. Call this where *error* is caught."""
+    """Raise *error*, or its cause, again if a handler or debugger raised it. Call this where *error* is caught."""
     cause: Optional[BaseException] = error
     while cause is not None:
         strange = {entry.tb_frame.f_code for entry in of_program(cause.__traceback__)}
@@ -52,6 +57,9 @@ def _handlers() -> Iterator[Any]:
 
     for number in signal.valid_signals():
         yield _code_of(signal.getsignal(number))
+    debugger = sys.modules.get("bdb")
+    if debugger is not None:  # it raises where its user wants to stop the program
+        yield _code_of(debugger.Bdb.trace_dispatch)
 
 
 def _code_of(handler: Any) -> Any:

@@ -243,6 +243,15 @@ class _Probe:
         self._views: dict[str, Any] = {}
 
 
+# A tracer may be at work already, such as a debugger that the program was started by. Before Python 3.13 the frames
+# that it looks at have their variables in a dict as well, which is counted. So here each has that dict, tracer or not.
+
+
+def _in_dict(variables: dict[str, Any]) -> int:
+    """How many references the dict of the *variables* of a frame, which the caller has just asked for, has to each."""
+    return int(COUNTS_REFERENCES and sys.version_info < (3, 13))
+
+
 def _attribute_count() -> int:
     probe = _Probe()
     return references(probe.view)
@@ -250,22 +259,25 @@ def _attribute_count() -> int:
 
 def _table_count(kept: dict[str, Any]) -> int:
     table = kept.get("")
-    return _argument_count(table) - len((kept,))
+    more = _in_dict(locals())
+    return _argument_count(table) - len((kept,)) - more
 
 
 def _argument_count(table: Any) -> int:
-    return references(table)
+    more = _in_dict(locals())
+    return references(table) - more
 
 
 def _kept_count(*kept: dict[str, Any]) -> int:
     for table in kept[0].values():
-        return references(table)
+        more = _in_dict(locals())
+        return references(table) - more
     return 0
 
 
 def _view_count() -> int:
     views = {"": _Probe()}
-    return [references(view) for view in views.values()].pop()
+    return [-_in_dict(locals()) + references(view) for view in views.values()].pop()
 
 
 IDLE = _attribute_count()

@@ -73,7 +73,9 @@ class TransactionEnd(Savepoints):
             self._release_views()
         for table in self._tables.values():
             table._end(CLOSED)
-        held = self._held or [self._raw]
+        held = self._held
+        if not held:  # where an interrupt leaves it for `_clear`, while a traceback may keep what this frame has
+            held.append(self._raw)
         self._raw = None
         self._store.engine.abort(held)
 
@@ -192,6 +194,7 @@ class TransactionEnd(Savepoints):
                     self._roll_back()
         finally:
             self._outer.clear()
+            self._held.clear()
             if self._hold is not None:
                 self._hold.kept = None
             self._end()

@@ -1,0 +1,135 @@
+"""Under tracers, profilers and debuggers, which hold frames, everything is as without them."""
+
+from __future__ import annotations
+
+import bdb
+import gc
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import zlmdb
+from zlmdb.handlers import OURS
+from zlmdb.store import pool
+from zlmdb.store.blocks import COUNTS_REFERENCES
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+
+
+class Persons(zlmdb.Table[int, Person]):
+    by_age = zlmdb.Index[int]("age")
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+    persons: Persons
+
+
+@pytest.fixture
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.persons.update((n, Person(f"p{n}", n)) for n in range(9))
+        yield db
+
+
+def look(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+    """What a debugger does at every line: before Python 3.13 the frame keeps the variables in a dict from then on."""
+    if "zlmdb" in frame.f_code.co_filename:
+        _ = frame.f_locals
+    return look
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@contextmanager
+def profiled() -> Iterator[None]:
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("watched", [traced, profiled])
+def test_references_are_counted_right_where_a_tracer_watches_the_import(watched: Any) -> None:
+    spec = importlib.util.find_spec(pool.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    again: Any = importlib.util.module_from_spec(spec)
+    with watched():
+        spec.loader.exec_module(again)
+    names = "IDLE", "_TABLE", "IN_LOOP", "_VIEW"
+    assert [getattr(again, name) for name in names] == [getattr(pool, name) for name in names]
+
+
+class Quitter(bdb.Bdb):
+    """A debugger that steps, and whose user quits at the line number *at* of zlmdb."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at, self.lines = at, 0
+
+    def user_line(self, frame: FrameType) -> None:
+        # Python loses what is raised in a finaliser.
+        if frame.f_code.co_filename.startswith(OURS) and frame.f_code.co_name not in ("__del__", "_left", "forget"):
+            self.lines += 1
+            if self.lines == self.at:
+                self.set_quit()
+
+    def watch(self, function: Callable[..., object], *arguments: object) -> None:
+        """As `runcall`, which loses that the user quits."""
+        before = sys.gettrace()
+        self.reset()
+        gc.disable()  # its finalisers would come at any line
+        sys.settrace(self.trace_dispatch)
+        try:
+            function(*arguments)
+        finally:
+            sys.settrace(before)
+            gc.enable()
+
+
+def test_who_quits_the_debugger_in_the_midst_of_zlmdb_is_obeyed_and_nothing_is_stored(db: Any) -> None:
+    def work(t: Any) -> None:
+        t.numbers[5] = 5
+        t.persons[5] = Person("x", 9)
+
+    for _ in range(3):  # nothing is left to be generated
+        with suppress(KeyError), db.write() as t:
+            work(t)
+            raise KeyError
+    at, came = 1, True
+    while came:
+        quitter = Quitter(at)
+        with suppress(KeyError), db.write(timeout=5) as t:
+            try:
+                quitter.watch(work, t)
+            except bdb.BdbQuit:
+                assert quitter.lines == at
+            else:
+                assert quitter.lines < at, "zlmdb took it for an error of its own"
+            raise KeyError
+        with db.read() as t:
+            assert (5 in t.numbers, t.persons[5].name) == (False, "p5")
+        at, came = at + (1 if COUNTS_REFERENCES else 7), quitter.lines == at
+    assert at > 10
