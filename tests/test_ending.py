@@ -76,7 +76,7 @@ def ended(path: Path, program: str) -> str:
     """What a program writes that ends by itself."""
     command = [sys.executable, "-c", textwrap.dedent(BEGINS) + textwrap.dedent(program), str(path)]
     done = subprocess.run(
-        command, env=workers.surroundings(), capture_output=True, text=True, timeout=10, check=False
+        command, env=workers.surroundings(), capture_output=True, text=True, timeout=60, check=False
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from typing import Any, Optional, Protocol
-from weakref import WeakSet
+from weakref import ref
 
 from .holds import is_stopped, refuse_to_wait
 
@@ -48,9 +48,16 @@ class Submits(Protocol):
         ...
 
 
-_submitting: WeakSet[Submits] = WeakSet()
-watch = _submitting.add
-"""Wait for what is submitted to that one, before the program ends."""
+_submitting: dict[ref[Submits], None] = {}  # no `WeakSet`: daemons may add to it while it is iterated over
+
+
+def _dropped(one: ref[Submits]) -> None:
+    _submitting.pop(one, None)
+
+
+def watch(one: Submits) -> None:
+    """Wait for what is submitted to that *one*, before the program ends."""
+    _submitting.setdefault(ref(one, _dropped))
 
 
 def is_near() -> bool:
@@ -93,8 +100,9 @@ is_due()  # perhaps this is imported by a function of `atexit`, after which `_en
 def _end() -> None:
     global begun
     begun = True  # first: what is submitted meanwhile is seen here, or its caller sees this
-    for one in list(_submitting):
-        for member in list(one._submitted) if one._process == os.getpid() else ():
-            while member in one._submitted and not one.may_be_kept():
+    for known in list(_submitting):
+        one = known()
+        for member in [] if one is None or one._process != os.getpid() else list(one._submitted):
+            while one is not None and member in one._submitted and not one.may_be_kept():
                 if all([goes_on(worker, _LOOK_AGAIN) is False for worker in list(one._workers)]):
                     break
