@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -168,3 +170,25 @@ def test_a_database_that_is_closed_at_any_moment_is_used_or_says_so(way: str, cl
     lines = once(0)
     for number in range(1, lines + 1, max(1, lines // POINTS)):
         once(number)
+
+
+def test_closing_names_the_blocks_that_wait_for_the_writer(tmp_path: Path) -> None:
+    db = zlmdb.open(tmp_path, Store)
+
+    def waits() -> None:
+        with db.write(timeout=20):
+            pass
+
+    with db.write():
+        other = Other(waits)
+        other.start()
+        while not (db._open_store.writer._waiters or db._open_store.turns):
+            time.sleep(0.001)
+        with pytest.raises(zlmdb.DatabaseInUse) as caught:
+            db.close()
+    for what in "open>, begun at", "about to begin>, asked for at":
+        assert re.search(rf", {what} [^,]*test_closing.py:", str(caught.value))
+    assert "not open" not in str(caught.value)
+    other.join(20)
+    assert other.wrong is None
+    db.close()

@@ -203,6 +203,41 @@ def test_a_fork_while_a_thread_opens_does_not_leave_the_child_waiting(path: str)
     run(program, path)
 
 
+@pytest.mark.skipif("fork" not in METHODS, reason="this system has no fork()")
+def test_a_fork_while_a_thread_imports_what_is_imported_late_does_not_leave_the_child_waiting(path: str) -> None:
+    """Python's lock of a module outlives the thread that has it, and the child would wait for that for ever."""
+    program = """
+        import logging, os, signal, sys, threading, time
+        import zlmdb
+        from tests import workers
+        db = zlmdb.open(sys.argv[1], workers.Store)
+        begun = threading.Event()
+
+        class Slow:
+            def find_spec(self, name, *others):
+                if name == "zlmdb.store.groups":
+                    begun.set()
+                    time.sleep(0.2)
+
+        sys.meta_path.insert(0, Slow())
+        thread = threading.Thread(target=lambda: db.submit(lambda t: t.counts.increment("a")).result())
+        thread.start()
+        begun.wait()
+        pid = os.fork()
+        if not pid:
+            signal.alarm(5)
+            db.submit(lambda t: t.counts.increment("b")).result()
+            db.close()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        thread.join()
+        with db.read() as t:
+            print(sorted(t.counts))
+        db.close()
+    """
+    assert run(program, path) == "['a', 'b']\n"
+
+
 def run(program: str, *arguments: str, code: int = 0) -> str:
     environment = workers.surroundings()
     command = [sys.executable, "-c", textwrap.dedent(program), *arguments]

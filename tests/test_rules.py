@@ -85,7 +85,7 @@ ROWS = [
     ["store.savepoints", "store.rawrecords", "store.blockgroups"],
     ["store.transactionend"],
     ["store.transaction"],
-    ["store.asyncfutures", "store.members"],
+    ["store.asyncfutures", "store.ending", "store.members"],
     ["store.snapshot", "store.writing", "store.groups"],
     ["store.openstores"],
     ["query"],

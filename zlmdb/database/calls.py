@@ -86,8 +86,8 @@ class Calls(DatabaseState, Generic[S_co]):
 
         One commit stores everything that was submitted during the previous commit. Functions run in the order in which
         they were submitted, in a thread of the database that ends when there is no work. A future that is cancelled
-        before its function starts never runs it. `close` waits for submitted functions, and takes no more of them.
-        Raises `ReadonlyDatabase`, `DatabaseClosed`.
+        before its function starts never runs it. `close` waits for submitted functions, and takes no more of them; the
+        end of the program waits for them, too. Raises `ReadonlyDatabase`, `DatabaseClosed`.
         """
         store = self._open_store
         if store.readonly:

@@ -267,15 +267,13 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
         store: Optional[Store] = self.__dict__.get("_store")
-        try:
-            if store is not None and store.env is not None:
-                if any(live is None or live.active for live in [ref() for ref in list(store.live.values())]):
-                    store.at_rest = partial(openstores.release, store, store.at_rest)
-                else:
-                    openstores.release(store)
-        except Exception:
-            if not is_ending():  # then modules may be empty already, and the system closes what is open
-                raise
+        # At the end of the program the system closes what is open. Modules may be empty then, and a daemon thread that
+        # Python has stopped may have the lock of `openstores`.
+        if store is not None and store.env is not None and not is_ending():
+            if any(live is None or live.active for live in [ref() for ref in list(store.live.values())]):
+                store.at_rest = partial(openstores.release, store, store.at_rest)
+            else:
+                openstores.release(store)
 
     if not TYPE_CHECKING:  # checkers report the name
 

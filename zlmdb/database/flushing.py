@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from .. import errors
 from ..log import log
+from ..store.holds import is_stopped
 from ..store.store import Store
 
 
@@ -42,7 +43,7 @@ class Flusher:
     def stop(self) -> None:
         """End the thread, and flush once more."""
         self._stopped.set()
-        if self._thread is not threading.current_thread():
+        if self._thread is not threading.current_thread() and not is_stopped():
             self._thread.join()
         with suppress(errors.DatabaseClosed):
             self.flush()

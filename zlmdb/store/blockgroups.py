@@ -34,7 +34,7 @@ from .. import errors
 from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
-from .holds import Hold, wake_some
+from .holds import Hold, is_stopped, wake_some
 from .store import Store
 from .writerlock import PATIENCE, WriterLock
 
@@ -143,7 +143,7 @@ class Turns:
         """Wait until the writer lock is lent to *hold*. None: it has to wait for the lock by itself."""
         lock = self._lock
         start = _clock()
-        if lock.owner == hold.thread or start < self._rest_until:
+        if lock.owner == hold.thread or start < self._rest_until or is_stopped():
             return None
         deadline = None if timeout is None else start + timeout
         turn = Turn(self, hold, deadline)

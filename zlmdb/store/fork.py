@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
+import time
 import weakref
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Optional
 
 from ..engines import Transaction
+from ..handlers import OURS
+from ..locks import monotonic
 from .environment import OpenEnvironment
 
 if TYPE_CHECKING:
@@ -19,7 +25,35 @@ _held: list[Transaction] = []
 _entered: list[Gate] = []
 
 
+_PATIENCE = 1.0  # seconds for other threads to import what they are importing
+_PAUSE = 0.001
+_current_frames = sys._current_frames  # it has no other name
+
+
+def _imports(frame: Optional[FrameType]) -> bool:
+    """Whether the thread of *frame* imports something of zlmdb, or for zlmdb."""
+    importing = False
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith(OURS) and (importing or frame.f_code.co_name == "<module>"):
+            return True
+        importing = name.startswith("<frozen importlib")
+        frame = frame.f_back
+    return False
+
+
+def _wait_for_imports() -> None:
+    """Python's lock of a module outlives the thread that has it in the child, which would wait for that for ever."""
+    me, end = threading.get_ident(), monotonic() + _PATIENCE
+    while any([thread != me and _imports(frame) for thread, frame in _current_frames().items()]):
+        if monotonic() > end:
+            break
+        time.sleep(_PAUSE)
+
+
 def _before_fork() -> None:
+    if threading.active_count() > 1:
+        _wait_for_imports()
     for one in list(environments):
         if one.env is not None:
             if one.gate is not None:  # no other thread may move the map under what is held

@@ -24,13 +24,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from .. import errors
 from ..locks import monotonic as _clock
+from . import ending
 from .futures import Submitted
-from .holds import wake_some
-from .members import Gathering, Member, Own, any_of, cancelled, goes_on, is_own, woken
+from .holds import is_stopped, refuse_to_wait, wake_some
+from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own, woken
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
@@ -49,18 +50,6 @@ _GATHER = 0.25  # of the time of a commit: what a leader waits for those who wer
 _STORED = "stored"
 _AWAKE = suppress(RuntimeError)  # it was woken already
 _WARY = 1024  # functions that run in savepoints of their own after one has raised
-
-
-class Runs(Protocol):
-    """A database, as far as groups know it."""
-
-    def write(self, *, timeout: Optional[float] = None) -> Any:
-        """A block with its tables."""
-        ...
-
-    def _run_alone(self, fn: Callable[[Any], Any], write: bool) -> Any:
-        """The result of *fn* in a transaction of its own."""
-        ...
 
 
 class Groups:
@@ -129,7 +118,10 @@ class Groups:
             self._reset()
         future: Submitted[R] = Submitted()
         future._queues = self
-        self._submit(db, Member(fn, self._work, future))
+        member = Member(fn, self._work, future)
+        self._submit(db, member)
+        if ending.begun:
+            ending.work_here(self, db, member)
         return future
 
     def awaited(self, db: Runs, fn: Callable[[Any], R]) -> Awaitable[R]:
@@ -156,8 +148,11 @@ class Groups:
         if self._worker is None:
             try:
                 self._start(db)
-            except RuntimeError:  # the caller gets no future: it is not to be stored later
-                if self._withdraw(member):
+            except RuntimeError:
+                if ending.is_near() and not self.may_be_kept():
+                    ending.work_here(self, db, member)
+                    return
+                if self._withdraw(member):  # the caller gets no future: it is not to be stored later
                     self._submitted.pop(member, None)
                 raise
         elif not self._lead.is_taken():
@@ -168,7 +163,7 @@ class Groups:
     def finish(self) -> None:
         """Wait until what was submitted is stored, unless this thread itself keeps it from that."""
         me = threading.current_thread()
-        if self._process != os.getpid():
+        if self._process != os.getpid() or is_stopped():
             return
         self._closing = True
         try:
@@ -176,7 +171,7 @@ class Groups:
             while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
                 while self._store.writer.owner != me.ident:
                     self._work_now()
-                    going = goes_on(waited[0], _LOOK_AGAIN)
+                    going = ending.goes_on(waited[0], _LOOK_AGAIN)
                     if not (self._worker is waited[0] if going is None else going):  # an interrupt stopped its start
                         break
                 ended.add(waited[0])
@@ -393,6 +388,7 @@ class Groups:
         return False
 
     def _give_up(self, member: Member, timeout: Optional[float]) -> None:
+        refuse_to_wait(self._lead.owner, self._store.engine.path)
         if timeout is not None and _clock() - member.since > timeout and self._withdraw(member):
             raise errors.WriterTimeout(
                 f"other threads of this process have held the write transaction for more than the timeout of "
@@ -414,7 +410,10 @@ class Groups:
     # -- what was submitted ---------------------------------------------------------------------------------------
 
     def _start(self, db: Runs) -> None:
-        worker = threading.Thread(target=self._work_off, args=(db,), name="zlmdb-submit")
+        if is_stopped():
+            raise RuntimeError("the program ends, and Python begins no more threads: write with run()")
+        ending.watch(self)
+        worker = threading.Thread(target=self._work_off, args=(db,), name=ending.WORKER, daemon=ending.begun)
         for one in list(self._workers):
             if one.ident is not None and not one.is_alive():
                 self._workers.pop(one, None)
@@ -436,13 +435,17 @@ class Groups:
     def _work_off(self, db: Runs) -> None:
         """The thread of what was submitted. It ends when there was nothing to do for a while."""
         me = threading.current_thread()
+        last: Optional[list[Member]] = None  # of what Python waits for
         while True:
             self._settle(db)
-            if self._submitted or (not self._closing and self._work.acquire(timeout=_LINGER)):
+            if last is None and not me.daemon and ending.is_due():
+                last = list(self._submitted)
+            left = self._submitted if last is None else [one for one in last if one in self._submitted]
+            if left or (last is None and not self._closing and self._work.acquire(timeout=_LINGER)):
                 continue
             if self._worker is me:
                 self._worker = None
-            if not self._submitted:  # else it came before that was said
+            if last is not None or not self._submitted:  # else it came before that was said
                 return
 
     def _settle(self, db: Runs) -> None:
@@ -476,9 +479,7 @@ class Groups:
     def _deliver(self, member: Member, outcome: Any) -> None:
         """Tell the future of *member* what *outcome*, an exception, a function, or `_STORED`, gives; once."""
         future = member.future
-        try:
-            del self._submitted[member]
-        except KeyError:  # another thread has told it
+        if self._submitted.pop(member, None) is None:  # another thread has told it
             return
         if future is None:
             return

@@ -167,3 +167,19 @@ def is_alive(thread: int) -> bool:
     if _GREENLETS:
         return True
     return any(one.ident == thread for one in threading.enumerate()) or thread in _current_frames()
+
+
+def is_stopped(ending: Callable[[], bool] = sys.is_finalizing) -> bool:
+    """Whether Python has stopped all threads but this one. One that it was asked to begin would not answer."""
+    return ending()
+
+
+def refuse_to_wait(thread: Optional[int], path: Optional[str]) -> None:
+    """Raise `WriterTimeout` if *thread*, which has the writer, has been stopped by Python."""
+    if is_stopped():
+        raise errors.WriterTimeout(
+            f"the program ends, and Python has stopped thread {thread}, a daemon, while it had the write transaction: "
+            f"write before the end, such as in a function of atexit, or let that thread be no daemon",
+            path=path,
+            owner=f"thread {thread} of this process",
+        )

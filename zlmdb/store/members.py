@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
 from contextlib import suppress
 from contextvars import Context, copy_context
-from typing import Any, Optional
+from typing import Any, Optional, Protocol
 
 from ..locks import monotonic as _clock
 from .futures import Told
@@ -16,7 +15,6 @@ from .results import BODIES, refuse_body
 from .transaction import committed
 
 _NOBODY = 1 << 30
-_SOON = 0.001  # seconds in which a thread begins
 _AWAKE = suppress(RuntimeError)  # it was woken already
 
 
@@ -65,6 +63,18 @@ class Member:
             return result
         finally:
             del error  # which has this frame in its traceback
+
+
+class Runs(Protocol):
+    """A database, as far as groups know it."""
+
+    def write(self, *, timeout: Optional[float] = None) -> Any:
+        """A block with its tables."""
+        ...
+
+    def _run_alone(self, fn: Callable[[Any], Any], write: bool) -> Any:
+        """The result of *fn* in a transaction of its own."""
+        ...
 
 
 class Gathering:
@@ -120,13 +130,3 @@ def woken() -> Any:
     lock = threading.Lock()
     lock.acquire()
     return lock
-
-
-def goes_on(worker: threading.Thread, seconds: float) -> Optional[bool]:
-    """Wait for *seconds* at most for the end of *worker*; whether it has not ended. None if it has not even begun."""
-    try:
-        worker.join(seconds)
-    except RuntimeError:  # another thread is about to start it
-        time.sleep(_SOON)
-        return None
-    return worker.is_alive()

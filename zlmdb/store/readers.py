@@ -74,8 +74,9 @@ class Ages:
 
 def shown_with_origin(transaction: Any) -> str:
     """A transaction with the line that began it, as far as that is known."""
-    begun = getattr(transaction, "_opener", None) is not None and transaction._begun
-    return f"{transaction!r}, begun at {origin(transaction)}" if begun else repr(transaction)
+    if getattr(transaction, "_opener", None) is None or not transaction.active:
+        return repr(transaction)
+    return f"{transaction!r}, {'begun' if transaction._begun else 'asked for'} at {origin(transaction)}"
 
 
 def _reading(live: Mapping[int, Any]) -> list[Any]:

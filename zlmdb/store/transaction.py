@@ -381,7 +381,7 @@ class Transaction(TransactionEnd, RawRecords):
         raise TypeError(f"{self!r} is neither copied nor pickled: begin another one")
 
     def __repr__(self) -> str:
-        state = "open" if self._raw is not None else "not open"
+        state = "open" if self._raw is not None else "about to begin" if self.active else "not open"
         path, kind = self._store.engine.path, "write" if self._write else "read"
         return f"<{kind} transaction {'' if path is None else 'of '}{shown_path(path)}, {state}>"
 

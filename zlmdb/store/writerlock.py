@@ -25,7 +25,7 @@ from ..locks import monotonic as _clock
 from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over, was_kept
-from .holds import Hold, Holder, Turn, begun_at, is_alive, nested, wake
+from .holds import Hold, Holder, Turn, begun_at, is_alive, nested, refuse_to_wait, wake
 from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, WANTED, is_at
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ class WriterLock:
         name = self._name
         if self._next is not None or name is None or not self._met or name[WANTED]:
             return False
-        hold.thread = thread
-        hold.turn = None
+        hold.thread, hold.turn = thread, None
         if self._claims.setdefault(0, hold) is not hold:
             return False
         try:
@@ -280,8 +279,7 @@ class WriterLock:
     def close(self) -> None:
         """Close the lock file."""
         self.alone = None
-        name = self._name
-        self._name = self._file = None
+        name, self._name, self._file = self._name, None, None
         close_files(self._opened)
         if name is not None:  # last: it ends by itself if an interrupt comes
             name.close()
@@ -322,6 +320,7 @@ class WriterLock:
                 shown = f"thread {other.thread} of this process"
                 if deadline is not None and now >= deadline:
                     raise self._timeout(timeout, shown, begun_at(other))
+                refuse_to_wait(other.thread, self.path)
                 if now - start >= PATIENCE and not logged:
                     log.warning("waiting for %s to end its write transaction%s", shown, begun_at(other))
                     logged = True
