@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, wrap_future
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
@@ -14,6 +13,7 @@ from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
 from .queue import Lease, Queue
+from .store.asyncfutures import waits_for
 
 S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
@@ -137,12 +137,12 @@ class Worker(Generic[T]):
                 await wait(waits.next(pause))
 
     async def adone(self, lease: Lease[T], /) -> None:
-        """As `done`, in asyncio."""
-        await self._db.arun(lambda t: self._queue(t).done(lease))
+        """As `done`, in asyncio. If the task is cancelled meanwhile, the job is acknowledged all the same."""
+        await self._db._awaited(lambda t: self._queue(t).done(lease), kept=True)
 
     async def afail(self, lease: Lease[T], /, error: object = "", *, delay: Optional[float] = None) -> None:
-        """As `fail`, in asyncio."""
-        await self._db.arun(lambda t: self._queue(t).fail(lease, error, delay=delay))
+        """As `fail`, in asyncio. If the task is cancelled meanwhile, the job is given back all the same."""
+        await self._db._awaited(lambda t: self._queue(t).fail(lease, error, delay=delay), kept=True)
 
     def ajob(self, timeout: Optional[float] = None) -> AbstractAsyncContextManager[Lease[T], None]:
         """As `job`, in asyncio. A task that is cancelled releases its job."""
@@ -159,8 +159,8 @@ class Worker(Generic[T]):
         await self._db._refuse_to_wait()
         future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
         try:
-            return await wrap_future(future)
-        except CancelledError:
+            return await waits_for(future)
+        except BaseException:  # it is cancelled, or collected after the end of its loop
             if not future.cancel():
                 future.add_done_callback(self._claimed_for_nobody)
             raise

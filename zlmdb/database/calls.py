@@ -102,13 +102,17 @@ class Calls(DatabaseState, Generic[S_co]):
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
         stored all the same. Raises `NestedTransaction` if the task awaits it inside its own write block.
         """
+        return await self._awaited(fn, kept=False)
+
+    def _awaited(self, fn: Callable[[S_co], R], *, kept: bool) -> Awaitable[R]:
+        """As `arun`; if it is *kept*, *fn* runs even if the task is cancelled before it starts."""
         store = self._open_store
         if store.readonly:
             store.refuse_write()
         if store.writer.owner == threading.get_ident():
             self._refuse_to_await()
         groups = self._groups
-        return await (self._group_commit() if groups is None else groups).awaited(self, fn)
+        return (self._group_commit() if groups is None else groups).awaited(self, fn, kept)
 
     def _refuse_to_await(self) -> None:
         """Raise `NestedTransaction` if the task that runs can be seen to have a write transaction open."""
@@ -288,7 +292,7 @@ def _awaits_in_block(store: Store) -> bool:
     txns = [one for one in store.live.alive() if one._write and one.active]
     views = [one._unit.view for one in txns if one._unit is not None]
     openers = [getattr(one, "_opener", None) for one in txns]
-    frame: Optional[FrameType] = _getframe(2)
+    frame: Optional[FrameType] = _getframe(3)
     while frame is not None and frame.f_code.co_flags & _CO_AWAITS:
         if any([value is view for value in frame.f_locals.values() for view in views]):
             return True

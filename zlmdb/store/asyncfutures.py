@@ -7,13 +7,16 @@ that, see `knots`. Then it also tells what a lost call has left untold.
 
 from __future__ import annotations
 
+import concurrent.futures
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .. import errors
 from .writerlock import PATIENCE, WriterLock
+
+R = TypeVar("R")
 
 
 class Queues(Protocol):
@@ -59,6 +62,16 @@ class Awaited:
         self._outbox.append((self, error, True))
 
 
+class Kept(Awaited):
+    """As `Awaited`, of a function that runs even if its task is cancelled before."""
+
+    __slots__ = ()
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """It is to run in any case."""
+        return True
+
+
 class Desks:
     """What the tasks of each event loop wait for, and what they are to be told."""
 
@@ -81,9 +94,9 @@ class Desks:
         desk.watch()
         return desk
 
-    def awaited(self) -> Awaited:
+    def awaited(self, kept: bool) -> Awaited:
         """For a task of the running loop."""
-        return Awaited(self)
+        return Kept(self) if kept else Awaited(self)
 
     def post(self) -> None:
         """Tell the tasks what is in the outbox."""
@@ -138,6 +151,35 @@ NESTED = (
     "this task has a write transaction open, and would wait for its end forever: end the block before you await, and "
     "await nothing inside"
 )
+
+
+def waits_for(source: concurrent.futures.Future[R]) -> Future[R]:
+    """A future of the running loop with the outcome of *source*, which goes on when this one is cancelled.
+
+    `asyncio.wrap_future` cancels it, and before Python 3.11 logs an error when the loop was closed.
+    """
+    loop = get_running_loop()
+    waiter: Future[R] = loop.create_future()
+
+    def tell() -> None:
+        if waiter.done():
+            return
+        if source.cancelled():
+            waiter.cancel()
+            return
+        error = source.exception()
+        if error is None:
+            waiter.set_result(source.result())
+        else:
+            waiter.set_exception(error)
+
+    def told(_: object) -> None:
+        if not waiter.done():
+            with suppress(RuntimeError):  # the loop was closed, and nobody waits
+                loop.call_soon_threadsafe(tell)
+
+    source.add_done_callback(told)
+    return waiter
 
 
 def _arrived(outcomes: deque[tuple[Awaited, Any, bool]]) -> None:
