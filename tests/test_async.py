@@ -27,6 +27,9 @@ class Store(zlmdb.Schema):
     numbers: zlmdb.Table[int, int]
 
 
+class Log(zlmdb.Table[int, int], feed=True): ...
+
+
 def in_asyncio(program: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(program)
 
@@ -369,3 +372,43 @@ def test_tasks_that_wait_for_the_block_of_another_are_left_alone(db: Any, monkey
         return await asyncio.gather(*tasks)
 
     assert asyncio.run(main()) == [3, 2, 2]
+
+
+def test_without_a_loop_of_asyncio_nothing_is_begun(tmp_path: Path) -> None:
+    """As under trio: the error says what to write, and nothing is stored, claimed or left behind."""
+
+    class Office(zlmdb.Schema):
+        numbers: zlmdb.Table[int, int]
+        jobs: zlmdb.Queue[str]
+        log: Log
+
+    with zlmdb.open(tmp_path / "db", Office) as db:
+        worker = zlmdb.Worker(db, lambda t: t.jobs)
+        changes = db.changes(Log, timeout=None)
+
+        async def loop() -> None:
+            async for _ in changes:
+                pass
+
+        async def rows(snapshot: bool) -> None:
+            async for _ in db.arows(lambda t: t.numbers, snapshot=snapshot):
+                pass
+
+        async def block() -> None:
+            async with worker.ajob():
+                pass
+
+        def refused(coroutine: Coroutine[Any, Any, Any]) -> None:
+            with pytest.raises(RuntimeError, match=r"with trio, .*to_thread.run_sync\(db.run, function"):
+                coroutine.send(None)
+
+        for empty in (worker.aget(), worker.ajob().__aenter__(), block(), loop(), changes.atake()):
+            refused(empty)
+        worker.put("a")
+        for one in (db.arun(lambda t: t.numbers.update({1: 1})), db.aread(len), rows(False), rows(True), worker.aget()):
+            refused(one)
+        refused(worker.aput("b"))
+        with db.write() as t:
+            assert len(t.numbers) == 0
+            assert [job.attempts for job in t.jobs.ready.values()] == [0]
+        assert [one.name for one in tmp_path.iterdir()] == ["db"]

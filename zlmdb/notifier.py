@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Callable, Optional
 
+from .loops import running_loop
+
 
 class Notifier:
     """Wakes those who listen, in this process: a ring wakes all who began to listen before it.
@@ -56,7 +58,7 @@ class Notifier:
     @asynccontextmanager
     async def alisten(self) -> AsyncGenerator[Callable[[Optional[float]], Awaitable[bool]], None]:
         """As `listen`, for a task of asyncio."""
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        loop, woken = running_loop(), asyncio.Event()
         rung: list[bool] = []
 
         async def wait(seconds: Optional[float]) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
+from .loops import running_loop
 from .queue import Lease, Queue
 from .store.asyncfutures import waits_for
 
@@ -156,10 +157,11 @@ class Worker(Generic[T]):
                 self._db.submit(lambda t: self._released(t, lease))
 
     async def _aclaim(self) -> Optional[Lease[T]]:
+        loop = running_loop()  # raises before anything is claimed
         await self._db._refuse_to_wait()
         future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
         try:
-            return await waits_for(future)
+            return await waits_for(future, loop)
         except BaseException:  # it is cancelled, or collected after the end of its loop
             if not future.cancel():
                 future.add_done_callback(self._claimed_for_nobody)

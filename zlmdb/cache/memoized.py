@@ -16,6 +16,7 @@ from typing import Any, Optional, Protocol, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
 
+from ..loops import running_loop
 from ..shown import nearest
 from ..store.asyncfutures import waits_for
 from ..values.base import is_a
@@ -224,7 +225,7 @@ def memoized(
         while (first := flight.take_off(flights, found)) is not None:
             if first is _OWN:
                 return await function(*args, **kwargs)
-            result = await waits_for(first)  # whoever stops to wait does not stop the others
+            result = await waits_for(first, running_loop())  # whoever stops to wait does not stop the others
             if result is not AGAIN:
                 return result
         result = AGAIN

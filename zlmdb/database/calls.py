@@ -235,13 +235,14 @@ class Calls(DatabaseState, Generic[S_co]):
                 tables.txn.abort()
 
     def _in_thread(self, fn: Callable[[], R]) -> Awaitable[R]:
-        from asyncio import get_running_loop  # late: not every program uses it
+        from ..loops import running_loop  # late: it imports asyncio, which not every program uses
 
+        loop = running_loop()
         call: Callable[[], R] = partial(copy_context().run, partial(_called, fn))
         while True:
             executor = self._executor()
             try:
-                return get_running_loop().run_in_executor(executor, call)
+                return loop.run_in_executor(executor, call)
             except RuntimeError:
                 known = self._threads
                 if known is not None and known[1] is executor:

@@ -8,12 +8,13 @@ that, see `knots`. Then it also tells what a lost call has left untold.
 from __future__ import annotations
 
 import concurrent.futures
-from asyncio import AbstractEventLoop, Future, get_running_loop
+from asyncio import AbstractEventLoop, Future
 from collections import deque
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from .. import errors
+from ..loops import running_loop
 from .writerlock import PATIENCE, WriterLock
 
 R = TypeVar("R")
@@ -40,7 +41,7 @@ class Awaited:
     __slots__ = ("_outbox", "desk", "future")
 
     def __init__(self, desks: Desks) -> None:
-        loop = get_running_loop()
+        loop = running_loop()
         self.desk = desks.desk(loop)
         self.future: Future[Any] = loop.create_future()
         self._outbox = desks.outbox
@@ -153,12 +154,11 @@ NESTED = (
 )
 
 
-def waits_for(source: concurrent.futures.Future[R]) -> Future[R]:
-    """A future of the running loop with the outcome of *source*, which goes on when this one is cancelled.
+def waits_for(source: concurrent.futures.Future[R], loop: AbstractEventLoop) -> Future[R]:
+    """A future of the running *loop* with the outcome of *source*, which goes on when this one is cancelled.
 
     `asyncio.wrap_future` cancels it, and before Python 3.11 logs an error when the loop was closed.
     """
-    loop = get_running_loop()
     waiter: Future[R] = loop.create_future()
 
     def tell() -> None:
