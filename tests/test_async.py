@@ -166,6 +166,31 @@ def test_a_task_that_is_cancelled_leaves_nothing_behind(db: Any, snapshot: bool)
     assert our_threads() == []
 
 
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_task_that_is_cancelled_does_not_wait_for_the_page_that_is_read(db: Any, snapshot: bool) -> None:
+    begun, goes_on, waited = threading.Event(), threading.Event(), threading.Event()
+
+    def slowly(n: int) -> bool:
+        begun.set()
+        if not waited.is_set() and not goes_on.wait(5):
+            waited.set()
+        return False
+
+    async def main() -> None:
+        rows = db.arows(lambda t: t.numbers.where(slowly), snapshot=snapshot)
+        task = asyncio.ensure_future(rows.__anext__())
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not waited.is_set()
+        goes_on.set()
+
+    asyncio.run(main())
+    db.close()  # refused while a snapshot is open
+
+
 def test_a_closed_database_says_so(db: Any) -> None:
     async def main() -> None:
         assert await db.aread(lambda t: len(t.numbers)) == 100

@@ -217,22 +217,36 @@ class Calls(DatabaseState, Generic[S_co]):
     async def _snapshot_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:
         rows: Optional[Iterator[Any]] = None
         tables = self.read()
-        busy = threading.Lock()  # while a thread reads in the snapshot
+        busy = threading.Lock()  # while a thread reads in the snapshot, or ends it
+        left: list[bool] = []  # filled when the loop has ended; no variable, whose change a debugger may undo
 
         def fetch() -> list[Any]:
             nonlocal rows
-            with busy:
-                if rows is None:
-                    rows = iter(_rows(choose(tables)))
-                return list(islice(rows, size))
+            try:
+                with busy:
+                    if left:
+                        return []
+                    if rows is None:
+                        rows = iter(_rows(choose(tables)))
+                    return list(islice(rows, size))
+            finally:
+                if left:
+                    end()
+
+        def end() -> None:
+            if busy.acquire(blocking=False):  # else the thread that reads ends it: the event loop does not wait
+                try:
+                    tables.txn.abort()
+                finally:
+                    busy.release()
 
         try:
             while found := await self._in_thread(fetch):
                 for row in found:
                     yield row
         finally:
-            with busy:
-                tables.txn.abort()
+            left.append(True)
+            end()
 
     def _in_thread(self, fn: Callable[[], R]) -> Awaitable[R]:
         from ..loops import running_loop  # late: it imports asyncio, which not every program uses
