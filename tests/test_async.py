@@ -7,6 +7,7 @@ import gc
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
@@ -28,6 +29,10 @@ class Store(zlmdb.Schema):
 
 
 class Log(zlmdb.Table[int, int], feed=True): ...
+
+
+class Logged(Store):
+    log: Log
 
 
 def in_asyncio(program: Coroutine[Any, Any, Any]) -> Any:
@@ -239,6 +244,31 @@ def test_closing_while_tasks_read_leaves_no_thread_and_tells_them(tmp_path: Path
     for error in others:
         raise error
     assert set(threading.enumerate()) == before
+
+
+@pytest.mark.filterwarnings("ignore:unclosed")
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_loop_that_nobody_closes_is_collected(tmp_path: Path, waits: bool) -> None:
+    """With its files, which Python closes then: the database must not keep it."""
+
+    async def main(db: Any) -> None:
+        await db.arun(lambda t: t.numbers.update({1: 1}))
+        assert await db.aread(lambda t: t.numbers[1]) == 1
+        if waits:
+            task: Any = asyncio.ensure_future(db.changes(Log, timeout=None).atake())
+            await asyncio.sleep(0.01)
+            task._log_destroy_pending = False
+
+    def run(db: Any) -> weakref.ref[Any]:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(main(db))
+        return weakref.ref(loop)
+
+    with zlmdb.open(tmp_path / "db", Logged) as db:
+        loops = [run(db) for _ in range(3)]
+        for _ in range(10):
+            gc.collect()
+        assert [loop() for loop in loops] == [None] * 3
 
 
 def test_pages_take_no_limit(db: Any) -> None:

@@ -74,14 +74,15 @@ class Notifier:
             rung.clear()
             return heard
 
-        sleeping = weakref.ref(woken)  # a task whose loop was closed never ends, and nothing else may keep it
+        # A task whose loop was closed, or is run no more, never ends, and nothing else may keep it.
+        sleeping, running = weakref.ref(woken), weakref.ref(loop)
 
         def wake() -> None:
-            event = sleeping()
-            if event is not None:
+            event, where = sleeping(), running()
+            if event is not None and where is not None:
                 rung.append(True)
                 with suppress(RuntimeError):  # the loop is closed, and whoever rings must not learn of that
-                    loop.call_soon_threadsafe(event.set)
+                    where.call_soon_threadsafe(event.set)
 
         with self._registered(wake):
             yield wait

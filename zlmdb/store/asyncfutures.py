@@ -12,6 +12,7 @@ from asyncio import AbstractEventLoop, Future
 from collections import deque
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
+from weakref import ReferenceType, ref
 
 from .. import errors
 from ..loops import running_loop
@@ -78,20 +79,23 @@ class Desks:
 
     def __init__(self, queues: Queues) -> None:
         self.queues = queues
-        self.by_loop: dict[AbstractEventLoop, Desk] = {}
+        self.by_loop: dict[int, ReferenceType[Desk]] = {}
+        """By the `id` of a loop, which has its desk for as long as anybody waits: a loop that nobody closed may go."""
         self.outbox: deque[tuple[Awaited, Any, bool]] = deque()
         """Outcomes to be told, and whether they are errors."""
 
     def desk(self, loop: AbstractEventLoop) -> Desk:
         """The desk of the running *loop*."""
-        return self.by_loop.get(loop) or self.add(loop)
+        known = self.by_loop.get(id(loop))
+        return (None if known is None else known()) or self.add(loop)
 
     def add(self, loop: AbstractEventLoop) -> Desk:
         """The desk of the running *loop*, which has none."""
-        for one in list(self.by_loop):
-            if one.is_closed():
-                self.by_loop.pop(one, None)
-        desk = self.by_loop[loop] = Desk(self, loop)
+        for number, known in list(self.by_loop.items()):
+            if known() is None:
+                self.by_loop.pop(number, None)
+        desk = Desk(self, loop)
+        self.by_loop[id(loop)] = ref(desk)
         desk.watch()
         return desk
 
@@ -131,7 +135,7 @@ class Desk:
         queues = self._desks.queues
         waiting = [one for one in list(queues._submitted) if getattr(one.future, "desk", None) is self]
         if not waiting and not self.outcomes:
-            self._desks.by_loop.pop(self.loop, None)
+            self._desks.by_loop.pop(id(self.loop), None)
             return
         self.watch()
         _arrived(self.outcomes)
