@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import platform
 import sys
 import threading
 import time
@@ -246,6 +247,7 @@ def test_closing_while_tasks_read_leaves_no_thread_and_tells_them(tmp_path: Path
     assert set(threading.enumerate()) == before
 
 
+@pytest.mark.skipif(platform.python_implementation() != "CPython", reason="PyPy warns of its sockets in later tests")
 @pytest.mark.filterwarnings("ignore:unclosed")
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_loop_that_nobody_closes_is_collected(tmp_path: Path, waits: bool) -> None:
@@ -278,6 +280,43 @@ def test_pages_take_no_limit(db: Any) -> None:
         assert len([row async for row in db.arows(lambda t: t.numbers.limit(3), snapshot=True)]) == 3
 
     asyncio.run(main())
+
+
+def test_the_forms_that_are_not_there_say_what_to_write(db: Any) -> None:
+    worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
+
+    async def awaits_a_submitted() -> None:
+        await db.submit(lambda t: 1)
+
+    async def database() -> None:
+        async with db:
+            pass
+
+    async def plain_block() -> None:
+        async with worker.job():
+            pass
+
+    async def async_block() -> None:
+        with worker.ajob():
+            pass
+
+    async def chooses(t: Any) -> Any:
+        return t.numbers
+
+    async def rows(snapshot: bool) -> None:
+        async for _ in db.arows(chooses, snapshot=snapshot):
+            pass
+
+    for mistake, advice in [
+        (awaits_a_submitted(), "await db.arun"),
+        (database(), "with zlmdb.open"),
+        (plain_block(), "`async with worker.ajob"),
+        (async_block(), "in asyncio `async with worker.ajob"),
+        (rows(False), "give a plain function"),
+        (rows(True), "give a plain function"),
+    ]:
+        with pytest.raises(TypeError, match=advice):
+            asyncio.run(mistake)
 
 
 async def without_a_name(db: Any) -> Any:

@@ -208,11 +208,16 @@ class _Unentered(Generic[T]):
             advice = "" if name.startswith("_") else f": a job is claimed for a block: write `{self._written} as job:`"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
+        def _refuse(self, *error):
+            raise TypeError("write `with worker.job() as job:`, or in asyncio `async with worker.ajob() as job:`")
+
 
 class _JobBlock(_Unentered[T]):
     """The block of `Worker.job`."""
 
     _written = "with worker.job()"
+    if not TYPE_CHECKING:
+        __aenter__ = __aexit__ = _Unentered._refuse
 
     def __enter__(self) -> Lease[T]:
         lease = self._lease = self._worker.get(self._timeout)
@@ -232,6 +237,8 @@ class _AsyncJobBlock(_Unentered[T]):
     """The block of `Worker.ajob`."""
 
     _written = "async with worker.ajob()"
+    if not TYPE_CHECKING:
+        __enter__ = __exit__ = _Unentered._refuse
 
     async def __aenter__(self) -> Lease[T]:
         lease = self._lease = await self._worker.aget(self._timeout)

@@ -47,6 +47,16 @@ class Calls(DatabaseState, Generic[S_co]):
     _groups: Optional[Groups] = None
     _threads: Optional[tuple[int, ThreadPoolExecutor]] = None  # with the process that began them
 
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __aenter__(self):
+            raise TypeError(
+                "a database has no `async with`: write `with zlmdb.open(...) as db:`, in asyncio, too, and in the "
+                "block `await db.arun(function)`"
+            )
+
+        __aexit__ = __aenter__
+
     @abstractmethod
     def read(self) -> S_co:
         """A block with the tables, for reading."""
@@ -321,6 +331,8 @@ def _awaits_in_block(store: Store) -> bool:
 
 
 def _rows(chosen: Any) -> Reads[Any]:
+    if type(chosen) in BODIES:
+        refuse_body(chosen)
     rows: Reads[Any] = chosen.select() if is_a(chosen, Table) else chosen
     if not hasattr(rows, "page"):
         raise TypeError(f"arows() takes a function that returns a table or a query, and this one returned {chosen!r}")
