@@ -444,6 +444,41 @@ def test_a_stop_iteration_reaches_the_task_as_from_a_coroutine(db: Any, run: Any
     run(main())
 
 
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_submitted_function_tells_a_cancelled_task_whether_it_is_stored(db: Any, runs: bool) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def first(t: Any) -> None:
+        begun.set()
+        goes_on.wait(10)
+
+    def change(t: Any) -> int:
+        if runs:
+            first(t)
+        return t.numbers.increment(200)
+
+    async def main() -> None:
+        before = None if runs else db.submit(first)
+        if not runs:
+            begun.wait(10)
+        future = db.submit(change)
+        task = asyncio.ensure_future(asyncio.wait_for(asyncio.wrap_future(future), 60))
+        await asyncio.sleep(0)
+        begun.wait(10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert future.cancelled() is (not runs)
+        goes_on.set()
+        if runs:
+            assert await asyncio.wrap_future(future) == 1
+        if before is not None:
+            await asyncio.wrap_future(before)
+
+    asyncio.run(main())
+    assert db.auto.numbers.get(200) == (1 if runs else None)
+
+
 def test_tasks_that_wait_for_the_block_of_another_are_left_alone(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else they hold: the task with the block is in a list, and waits for a third one."""
     monkeypatch.setattr(asyncfutures, "PATIENCE", 0.02)
