@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import platform
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
@@ -25,6 +27,13 @@ except ImportError:
 
 class Store(zlmdb.Schema):
     numbers: zlmdb.Table[int, int]
+
+
+class Log(zlmdb.Table[int, int], feed=True): ...
+
+
+class Logged(Store):
+    log: Log
 
 
 def in_asyncio(program: Coroutine[Any, Any, Any]) -> Any:
@@ -163,6 +172,31 @@ def test_a_task_that_is_cancelled_leaves_nothing_behind(db: Any, snapshot: bool)
     assert our_threads() == []
 
 
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_task_that_is_cancelled_does_not_wait_for_the_page_that_is_read(db: Any, snapshot: bool) -> None:
+    begun, goes_on, waited = threading.Event(), threading.Event(), threading.Event()
+
+    def slowly(n: int) -> bool:
+        begun.set()
+        if not waited.is_set() and not goes_on.wait(5):
+            waited.set()
+        return False
+
+    async def main() -> None:
+        rows = db.arows(lambda t: t.numbers.where(slowly), snapshot=snapshot)
+        task = asyncio.ensure_future(rows.__anext__())
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not waited.is_set()
+        goes_on.set()
+
+    asyncio.run(main())
+    db.close()  # refused while a snapshot is open
+
+
 def test_a_closed_database_says_so(db: Any) -> None:
     async def main() -> None:
         assert await db.aread(lambda t: len(t.numbers)) == 100
@@ -213,6 +247,32 @@ def test_closing_while_tasks_read_leaves_no_thread_and_tells_them(tmp_path: Path
     assert set(threading.enumerate()) == before
 
 
+@pytest.mark.skipif(platform.python_implementation() != "CPython", reason="PyPy warns of its sockets in later tests")
+@pytest.mark.filterwarnings("ignore:unclosed")
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_loop_that_nobody_closes_is_collected(tmp_path: Path, waits: bool) -> None:
+    """With its files, which Python closes then: the database must not keep it."""
+
+    async def main(db: Any) -> None:
+        await db.arun(lambda t: t.numbers.update({1: 1}))
+        assert await db.aread(lambda t: t.numbers[1]) == 1
+        if waits:
+            task: Any = asyncio.ensure_future(db.changes(Log, timeout=None).atake())
+            await asyncio.sleep(0.01)
+            task._log_destroy_pending = False
+
+    def run(db: Any) -> weakref.ref[Any]:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(main(db))
+        return weakref.ref(loop)
+
+    with zlmdb.open(tmp_path / "db", Logged) as db:
+        loops = [run(db) for _ in range(3)]
+        for _ in range(10):
+            gc.collect()
+        assert [loop() for loop in loops] == [None] * 3
+
+
 def test_pages_take_no_limit(db: Any) -> None:
     async def main() -> None:
         with pytest.raises(TypeError, match="limit"):
@@ -220,6 +280,43 @@ def test_pages_take_no_limit(db: Any) -> None:
         assert len([row async for row in db.arows(lambda t: t.numbers.limit(3), snapshot=True)]) == 3
 
     asyncio.run(main())
+
+
+def test_the_forms_that_are_not_there_say_what_to_write(db: Any) -> None:
+    worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
+
+    async def awaits_a_submitted() -> None:
+        await db.submit(lambda t: 1)
+
+    async def database() -> None:
+        async with db:
+            pass
+
+    async def plain_block() -> None:
+        async with worker.job():
+            pass
+
+    async def async_block() -> None:
+        with worker.ajob():
+            pass
+
+    async def chooses(t: Any) -> Any:
+        return t.numbers
+
+    async def rows(snapshot: bool) -> None:
+        async for _ in db.arows(chooses, snapshot=snapshot):
+            pass
+
+    for mistake, advice in [
+        (awaits_a_submitted(), "await db.arun"),
+        (database(), "with zlmdb.open"),
+        (plain_block(), "`async with worker.ajob"),
+        (async_block(), "in asyncio `async with worker.ajob"),
+        (rows(False), "give a plain function"),
+        (rows(True), "give a plain function"),
+    ]:
+        with pytest.raises(TypeError, match=advice):
+            asyncio.run(mistake)
 
 
 async def without_a_name(db: Any) -> Any:
@@ -347,6 +444,41 @@ def test_a_stop_iteration_reaches_the_task_as_from_a_coroutine(db: Any, run: Any
     run(main())
 
 
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_submitted_function_tells_a_cancelled_task_whether_it_is_stored(db: Any, runs: bool) -> None:
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def first(t: Any) -> None:
+        begun.set()
+        goes_on.wait(10)
+
+    def change(t: Any) -> int:
+        if runs:
+            first(t)
+        return t.numbers.increment(200)
+
+    async def main() -> None:
+        before = None if runs else db.submit(first)
+        if not runs:
+            begun.wait(10)
+        future = db.submit(change)
+        task = asyncio.ensure_future(asyncio.wait_for(asyncio.wrap_future(future), 60))
+        await asyncio.sleep(0)
+        begun.wait(10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert future.cancelled() is (not runs)
+        goes_on.set()
+        if runs:
+            assert await asyncio.wrap_future(future) == 1
+        if before is not None:
+            await asyncio.wrap_future(before)
+
+    asyncio.run(main())
+    assert db.auto.numbers.get(200) == (1 if runs else None)
+
+
 def test_tasks_that_wait_for_the_block_of_another_are_left_alone(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else they hold: the task with the block is in a list, and waits for a third one."""
     monkeypatch.setattr(asyncfutures, "PATIENCE", 0.02)
@@ -369,3 +501,43 @@ def test_tasks_that_wait_for_the_block_of_another_are_left_alone(db: Any, monkey
         return await asyncio.gather(*tasks)
 
     assert asyncio.run(main()) == [3, 2, 2]
+
+
+def test_without_a_loop_of_asyncio_nothing_is_begun(tmp_path: Path) -> None:
+    """As under trio: the error says what to write, and nothing is stored, claimed or left behind."""
+
+    class Office(zlmdb.Schema):
+        numbers: zlmdb.Table[int, int]
+        jobs: zlmdb.Queue[str]
+        log: Log
+
+    with zlmdb.open(tmp_path / "db", Office) as db:
+        worker = zlmdb.Worker(db, lambda t: t.jobs)
+        changes = db.changes(Log, timeout=None)
+
+        async def loop() -> None:
+            async for _ in changes:
+                pass
+
+        async def rows(snapshot: bool) -> None:
+            async for _ in db.arows(lambda t: t.numbers, snapshot=snapshot):
+                pass
+
+        async def block() -> None:
+            async with worker.ajob():
+                pass
+
+        def refused(coroutine: Coroutine[Any, Any, Any]) -> None:
+            with pytest.raises(RuntimeError, match=r"with trio, .*to_thread.run_sync\(db.run, function"):
+                coroutine.send(None)
+
+        for empty in (worker.aget(), worker.ajob().__aenter__(), block(), loop(), changes.atake()):
+            refused(empty)
+        worker.put("a")
+        for one in (db.arun(lambda t: t.numbers.update({1: 1})), db.aread(len), rows(False), rows(True), worker.aget()):
+            refused(one)
+        refused(worker.aput("b"))
+        with db.write() as t:
+            assert len(t.numbers) == 0
+            assert [job.attempts for job in t.jobs.ready.values()] == [0]
+        assert [one.name for one in tmp_path.iterdir()] == ["db"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import platform
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -356,6 +359,80 @@ def test_a_get_that_is_cancelled_at_any_step_leaves_the_job_to_others(db: zlmdb.
             await attempt(steps, waits=True)
 
     asyncio.run(main())
+
+
+@contextmanager
+def another_writer(db: zlmdb.Database[Store]) -> Iterator[None]:
+    """A block in which another thread has a write transaction open."""
+    begun, ends = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with db.write():
+            begun.set()
+            ends.wait(20)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    begun.wait(20)
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(("error", "left"), [(None, []), (ZeroDivisionError, [(1, "a")])])
+def test_a_job_block_that_is_cancelled_as_it_ends_is_told_all_the_same(
+    db: zlmdb.Database[Store], error: Any, left: list[tuple[int, str]]
+) -> None:
+    """Its work is done, or has failed: the job must not stay claimed until its lease ends."""
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+
+    async def work(begun: asyncio.Event, goes_on: asyncio.Event) -> None:
+        async with worker.ajob(5):
+            begun.set()
+            await goes_on.wait()
+            if error is not None:
+                raise error
+
+    async def main() -> None:
+        begun, goes_on = asyncio.Event(), asyncio.Event()
+        await worker.aput("a")
+        task = asyncio.ensure_future(work(begun, goes_on))
+        await begun.wait()
+        with another_writer(db):
+            goes_on.set()
+            for _ in range(3):  # again and again, as of a scope of anyio
+                await asyncio.sleep(0.01)
+                task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+    db.submit(lambda t: None).result(20)  # which comes after it
+    with db.read() as t:
+        assert states(t.timed) == left
+
+
+@pytest.mark.skipif(platform.python_implementation() != "CPython", reason="PyPy never ends a collected coroutine")
+def test_a_job_that_is_claimed_as_the_loop_is_closed_is_given_back(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.timed)
+    worker.put("a")
+    loop = asyncio.new_event_loop()
+    with another_writer(db):
+        task: Any = loop.create_task(worker.aget(5))
+        loop.run_until_complete(asyncio.sleep(0.01))
+        task._log_destroy_pending = False
+        loop.close()
+    del task, loop
+    lease = None
+    for _ in range(100):
+        gc.collect()  # which ends the task
+        with suppress(TimeoutError):
+            lease = worker.get(0.05)
+            break
+    assert lease is not None
+    assert lease.attempts == 1
 
 
 def test_a_job_block_that_is_cancelled_after_the_end_of_the_database_says_so(db: zlmdb.Database[Store]) -> None:

@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["namedtuples"],
+    ["loops", "namedtuples"],
     [
         "_version",
         "notifier",

@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Callable, Optional
 
+from .loops import running_loop
+
 
 class Notifier:
     """Wakes those who listen, in this process: a ring wakes all who began to listen before it.
@@ -56,7 +58,7 @@ class Notifier:
     @asynccontextmanager
     async def alisten(self) -> AsyncGenerator[Callable[[Optional[float]], Awaitable[bool]], None]:
         """As `listen`, for a task of asyncio."""
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        loop, woken = running_loop(), asyncio.Event()
         rung: list[bool] = []
 
         async def wait(seconds: Optional[float]) -> bool:
@@ -72,14 +74,15 @@ class Notifier:
             rung.clear()
             return heard
 
-        sleeping = weakref.ref(woken)  # a task whose loop was closed never ends, and nothing else may keep it
+        # A task whose loop was closed, or is run no more, never ends, and nothing else may keep it.
+        sleeping, running = weakref.ref(woken), weakref.ref(loop)
 
         def wake() -> None:
-            event = sleeping()
-            if event is not None:
+            event, where = sleeping(), running()
+            if event is not None and where is not None:
                 rung.append(True)
                 with suppress(RuntimeError):  # the loop is closed, and whoever rings must not learn of that
-                    loop.call_soon_threadsafe(event.set)
+                    where.call_soon_threadsafe(event.set)
 
         with self._registered(wake):
             yield wait

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, wrap_future
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
@@ -13,7 +12,9 @@ from uuid import UUID
 from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
+from .loops import running_loop
 from .queue import Lease, Queue
+from .store.asyncfutures import waits_for
 
 S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
@@ -140,12 +141,12 @@ class Worker(Generic[T]):
                 await wait(waits.next(pause))
 
     async def adone(self, lease: Lease[T], /) -> None:
-        """As `done`, in asyncio."""
-        await self._db.arun(lambda t: self._queue(t).done(lease))
+        """As `done`, in asyncio. If the task is cancelled meanwhile, the job is acknowledged all the same."""
+        await self._db._awaited(lambda t: self._queue(t).done(lease), kept=True)
 
     async def afail(self, lease: Lease[T], /, error: object = "", *, delay: Optional[float] = None) -> None:
-        """As `fail`, in asyncio."""
-        await self._db.arun(lambda t: self._queue(t).fail(lease, error, delay=delay))
+        """As `fail`, in asyncio. If the task is cancelled meanwhile, the job is given back all the same."""
+        await self._db._awaited(lambda t: self._queue(t).fail(lease, error, delay=delay), kept=True)
 
     def ajob(self, timeout: Optional[float] = None) -> AbstractAsyncContextManager[Lease[T], None]:
         """As `job`, in asyncio. A task that is cancelled releases its job."""
@@ -159,11 +160,12 @@ class Worker(Generic[T]):
                 self._db.submit(lambda t: self._released(t, lease))
 
     async def _aclaim(self) -> Optional[Lease[T]]:
+        loop = running_loop()  # raises before anything is claimed
         await self._db._refuse_to_wait()
         future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
         try:
-            return await wrap_future(future)
-        except CancelledError:
+            return await waits_for(future, loop)
+        except BaseException:  # it is cancelled, or collected after the end of its loop
             if not future.cancel():
                 future.add_done_callback(self._claimed_for_nobody)
             raise
@@ -216,11 +218,16 @@ class _Unentered(Generic[T]):
             advice = "" if name.startswith("_") else f": a job is claimed for a block: write `{self._written} as job:`"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
 
+        def _refuse(self, *error):
+            raise TypeError("write `with worker.job() as job:`, or in asyncio `async with worker.ajob() as job:`")
+
 
 class _JobBlock(_Unentered[T]):
     """The block of `Worker.job`."""
 
     _written = "with worker.job()"
+    if not TYPE_CHECKING:
+        __aenter__ = __aexit__ = _Unentered._refuse
 
     def __enter__(self) -> Lease[T]:
         lease = self._lease = self._worker.get(self._timeout)
@@ -240,6 +247,8 @@ class _AsyncJobBlock(_Unentered[T]):
     """The block of `Worker.ajob`."""
 
     _written = "async with worker.ajob()"
+    if not TYPE_CHECKING:
+        __enter__ = __exit__ = _Unentered._refuse
 
     async def __aenter__(self) -> Lease[T]:
         lease = self._lease = await self._worker.aget(self._timeout)

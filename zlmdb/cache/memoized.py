@@ -16,7 +16,9 @@ from typing import Any, Optional, Protocol, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
 
+from ..loops import running_loop
 from ..shown import nearest
+from ..store.asyncfutures import waits_for
 from ..values.base import is_a
 
 _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
@@ -236,8 +238,7 @@ def memoized(
         while (first := flight.take_off(flights, found)) is not None:
             if first is _OWN:
                 return await function(*args, **kwargs)
-            # Shielded: whoever stops to wait does not stop the others.
-            result = await asyncio.shield(asyncio.wrap_future(first))
+            result = await waits_for(first, running_loop())  # whoever stops to wait does not stop the others
             if result is not AGAIN:
                 return result
         result = AGAIN

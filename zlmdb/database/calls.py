@@ -47,6 +47,16 @@ class Calls(DatabaseState, Generic[S_co]):
     _groups: Optional[Groups] = None
     _threads: Optional[tuple[int, ThreadPoolExecutor]] = None  # with the process that began them
 
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __aenter__(self):
+            raise TypeError(
+                "a database has no `async with`: write `with zlmdb.open(...) as db:`, in asyncio, too, and in the "
+                "block `await db.arun(function)`"
+            )
+
+        __aexit__ = __aenter__
+
     @abstractmethod
     def read(self) -> S_co:
         """A block with the tables, for reading."""
@@ -102,13 +112,17 @@ class Calls(DatabaseState, Generic[S_co]):
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
         stored all the same. Raises `NestedTransaction` if the task awaits it inside its own write block.
         """
+        return await self._awaited(fn, kept=False)
+
+    def _awaited(self, fn: Callable[[S_co], R], *, kept: bool) -> Awaitable[R]:
+        """As `arun`; if it is *kept*, *fn* runs even if the task is cancelled before it starts."""
         store = self._open_store
         if store.readonly:
             store.refuse_write()
         if store.writer.owner == threading.get_ident():
             self._refuse_to_await()
         groups = self._groups
-        return await (self._group_commit() if groups is None else groups).awaited(self, fn)
+        return (self._group_commit() if groups is None else groups).awaited(self, fn, kept)
 
     def _refuse_to_await(self) -> None:
         """Raise `NestedTransaction` if the task that runs can be seen to have a write transaction open."""
@@ -213,31 +227,46 @@ class Calls(DatabaseState, Generic[S_co]):
     async def _snapshot_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:
         rows: Optional[Iterator[Any]] = None
         tables = self.read()
-        busy = threading.Lock()  # while a thread reads in the snapshot
+        busy = threading.Lock()  # while a thread reads in the snapshot, or ends it
+        left: list[bool] = []  # filled when the loop has ended; no variable, whose change a debugger may undo
 
         def fetch() -> list[Any]:
             nonlocal rows
-            with busy:
-                if rows is None:
-                    rows = iter(_rows(choose(tables)))
-                return list(islice(rows, size))
+            try:
+                with busy:
+                    if left:
+                        return []
+                    if rows is None:
+                        rows = iter(_rows(choose(tables)))
+                    return list(islice(rows, size))
+            finally:
+                if left:
+                    end()
+
+        def end() -> None:
+            if busy.acquire(blocking=False):  # else the thread that reads ends it: the event loop does not wait
+                try:
+                    tables.txn.abort()
+                finally:
+                    busy.release()
 
         try:
             while found := await self._in_thread(fetch):
                 for row in found:
                     yield row
         finally:
-            with busy:
-                tables.txn.abort()
+            left.append(True)
+            end()
 
     def _in_thread(self, fn: Callable[[], R]) -> Awaitable[R]:
-        from asyncio import get_running_loop  # late: not every program uses it
+        from ..loops import running_loop  # late: it imports asyncio, which not every program uses
 
+        loop = running_loop()
         call: Callable[[], R] = partial(copy_context().run, partial(_called, fn))
         while True:
             executor = self._executor()
             try:
-                return get_running_loop().run_in_executor(executor, call)
+                return loop.run_in_executor(executor, call)
             except RuntimeError:
                 known = self._threads
                 if known is not None and known[1] is executor:
@@ -288,7 +317,7 @@ def _awaits_in_block(store: Store) -> bool:
     txns = [one for one in store.live.alive() if one._write and one.active]
     views = [one._unit.view for one in txns if one._unit is not None]
     openers = [getattr(one, "_opener", None) for one in txns]
-    frame: Optional[FrameType] = _getframe(2)
+    frame: Optional[FrameType] = _getframe(3)
     while frame is not None and frame.f_code.co_flags & _CO_AWAITS:
         if any([value is view for value in frame.f_locals.values() for view in views]):
             return True
@@ -302,6 +331,8 @@ def _awaits_in_block(store: Store) -> bool:
 
 
 def _rows(chosen: Any) -> Reads[Any]:
+    if type(chosen) in BODIES:
+        refuse_body(chosen)
     rows: Reads[Any] = chosen.select() if is_a(chosen, Table) else chosen
     if not hasattr(rows, "page"):
         raise TypeError(f"arows() takes a function that returns a table or a query, and this one returned {chosen!r}")

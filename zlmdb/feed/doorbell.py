@@ -8,7 +8,6 @@ removed. Where nobody may make pipes (Windows, a directory that cannot be writte
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import select
@@ -19,6 +18,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any, Optional
 
+from ..loops import running_loop
 from ..notifier import Notifier
 
 LOOK = 0.02
@@ -73,8 +73,8 @@ class Doorbell:
     @asynccontextmanager
     async def alisten(self) -> AsyncGenerator[AsyncWait, None]:
         """As `listen`, for a task of asyncio."""
+        loop = running_loop()
         pipe = self._pipe()
-        loop = asyncio.get_running_loop()
         async with self._bell.alisten() as wait:
             if pipe is not None:
                 try:

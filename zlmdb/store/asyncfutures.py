@@ -7,13 +7,18 @@ that, see `knots`. Then it also tells what a lost call has left untold.
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, Future, get_running_loop
+import concurrent.futures
+from asyncio import AbstractEventLoop, Future
 from collections import deque
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from weakref import ReferenceType, ref
 
 from .. import errors
+from ..loops import running_loop
 from .writerlock import PATIENCE, WriterLock
+
+R = TypeVar("R")
 
 
 class Queues(Protocol):
@@ -37,7 +42,7 @@ class Awaited:
     __slots__ = ("_outbox", "desk", "future")
 
     def __init__(self, desks: Desks) -> None:
-        loop = get_running_loop()
+        loop = running_loop()
         self.desk = desks.desk(loop)
         self.future: Future[Any] = loop.create_future()
         self._outbox = desks.outbox
@@ -59,31 +64,44 @@ class Awaited:
         self._outbox.append((self, error, True))
 
 
+class Kept(Awaited):
+    """As `Awaited`, of a function that runs even if its task is cancelled before."""
+
+    __slots__ = ()
+
+    def set_running_or_notify_cancel(self) -> bool:
+        """It is to run in any case."""
+        return True
+
+
 class Desks:
     """What the tasks of each event loop wait for, and what they are to be told."""
 
     def __init__(self, queues: Queues) -> None:
         self.queues = queues
-        self.by_loop: dict[AbstractEventLoop, Desk] = {}
+        self.by_loop: dict[int, ReferenceType[Desk]] = {}
+        """By the `id` of a loop, which has its desk for as long as anybody waits: a loop that nobody closed may go."""
         self.outbox: deque[tuple[Awaited, Any, bool]] = deque()
         """Outcomes to be told, and whether they are errors."""
 
     def desk(self, loop: AbstractEventLoop) -> Desk:
         """The desk of the running *loop*."""
-        return self.by_loop.get(loop) or self.add(loop)
+        known = self.by_loop.get(id(loop))
+        return (None if known is None else known()) or self.add(loop)
 
     def add(self, loop: AbstractEventLoop) -> Desk:
         """The desk of the running *loop*, which has none."""
-        for one in list(self.by_loop):
-            if one.is_closed():
-                self.by_loop.pop(one, None)
-        desk = self.by_loop[loop] = Desk(self, loop)
+        for number, known in list(self.by_loop.items()):
+            if known() is None:
+                self.by_loop.pop(number, None)
+        desk = Desk(self, loop)
+        self.by_loop[id(loop)] = ref(desk)
         desk.watch()
         return desk
 
-    def awaited(self) -> Awaited:
+    def awaited(self, kept: bool) -> Awaited:
         """For a task of the running loop."""
-        return Awaited(self)
+        return Kept(self) if kept else Awaited(self)
 
     def post(self) -> None:
         """Tell the tasks what is in the outbox."""
@@ -117,7 +135,7 @@ class Desk:
         queues = self._desks.queues
         waiting = [one for one in list(queues._submitted) if getattr(one.future, "desk", None) is self]
         if not waiting and not self.outcomes:
-            self._desks.by_loop.pop(self.loop, None)
+            self._desks.by_loop.pop(id(self.loop), None)
             return
         self.watch()
         _arrived(self.outcomes)
@@ -138,6 +156,34 @@ NESTED = (
     "this task has a write transaction open, and would wait for its end forever: end the block before you await, and "
     "await nothing inside"
 )
+
+
+def waits_for(source: concurrent.futures.Future[R], loop: AbstractEventLoop) -> Future[R]:
+    """A future of the running *loop* with the outcome of *source*, which goes on when this one is cancelled.
+
+    `asyncio.wrap_future` cancels it, and before Python 3.11 logs an error when the loop was closed.
+    """
+    waiter: Future[R] = loop.create_future()
+
+    def tell() -> None:
+        if waiter.done():
+            return
+        if source.cancelled():
+            waiter.cancel()
+            return
+        error = source.exception()
+        if error is None:
+            waiter.set_result(source.result())
+        else:
+            waiter.set_exception(error)
+
+    def told(_: object) -> None:
+        if not waiter.done():
+            with suppress(RuntimeError):  # the loop was closed, and nobody waits
+                loop.call_soon_threadsafe(tell)
+
+    source.add_done_callback(told)
+    return waiter
 
 
 def _arrived(outcomes: deque[tuple[Awaited, Any, bool]]) -> None:

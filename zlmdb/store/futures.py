@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from concurrent.futures._base import FINISHED, PENDING, RUNNING
 from contextlib import suppress
 from threading import Condition
-from typing import Any, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 
 from .. import errors
 from ..locks import SafeCondition, monotonic
@@ -119,6 +119,14 @@ class Submitted(Future[R]):
         super().add_done_callback(fn)
         if self._queues is not None and self.desk is None and "asyncio" in sys.modules and not self.done():
             self.desk = self._queues.desk()
+
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __await__(self):
+            raise TypeError(
+                "the future of submit() is not awaited: write `await db.arun(function)`, or `await "
+                "asyncio.wrap_future(future)` for a function that was submitted before"
+            )
 
     @property
     def _callbacks(self) -> list[tuple[Any]]:

@@ -124,11 +124,11 @@ class Groups:
             ending.work_here(self, db, member)
         return future
 
-    def awaited(self, db: Runs, fn: Callable[[Any], R]) -> Awaitable[R]:
-        """As `submit`, for a task of asyncio."""
+    def awaited(self, db: Runs, fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
+        """As `submit`, for a task of asyncio. If it is *kept*, it runs even if the task is cancelled before."""
         if self._writer is not self._store.writer:
             self._reset()
-        awaited = (self._desks or self._make_desks()).awaited()
+        awaited = (self._desks or self._make_desks()).awaited(kept)
         self._submit(db, Member(fn, self._work, awaited))
         return awaited.future
 
