@@ -347,6 +347,7 @@ while time.monotonic() < until:
             with db.write(timeout=5) as t:
                 t.numbers[1] = n
                 t.numbers[2] = n
+        armed = False  # it may come late, where nobody waits for it
     except OfHandler as error:
         armed, kept, surfaced = False, error, surfaced + 1  # with the frames
 signal.setitimer(signal.ITIMER_REAL, 0)

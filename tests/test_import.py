@@ -119,9 +119,12 @@ def test_a_name_that_was_used_is_an_attribute_of_the_package() -> None:
     assert vars(zlmdb)["MapUuidCbor"] is cls
 
 
-@pytest.mark.parametrize("name", ["MapNothing", "Tabel", "__wrapped__"])
-def test_another_name_is_an_attribute_error_that_names_the_package(name: str) -> None:
-    with pytest.raises(AttributeError, match=f"^module 'zlmdb' has no attribute '{name}'$"):
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("MapNothing", r": did you mean '\w+'\?"), ("Tabel", r": did you mean 'Table'\?"), ("__wrapped__", "")],
+)
+def test_another_name_is_an_attribute_error_that_names_the_package(name: str, advice: str) -> None:
+    with pytest.raises(AttributeError, match=f"^module 'zlmdb' has no attribute '{name}'{advice}$"):
         getattr(zlmdb, name)
 
 
