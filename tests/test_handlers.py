@@ -109,6 +109,8 @@ class Sending:
     def __init__(self, at: int) -> None:
         self.at, self.count = at, 0
         self.where: Optional[tuple[Any, ...]] = None
+        # One object for all frames: CPython 3.11.2 has called one that was gone, a traceback in its place.
+        self._traced = self._trace
 
     def _trace(self, frame: Any, event: str, arg: Any) -> Any:
         code = frame.f_code
@@ -127,11 +129,11 @@ class Sending:
                 sys.settrace(None)
                 self.where = (code.co_filename, code.co_name, frame.f_lineno)
                 signal.raise_signal(signal.SIGUSR1)
-        return self._trace
+        return self._traced
 
     def __enter__(self) -> Sending:
         self._before = sys.gettrace()
-        sys.settrace(self._trace)
+        sys.settrace(self._traced)
         return self
 
     def __exit__(self, *error: object) -> None:
