@@ -414,7 +414,7 @@ def test_a_method_of_python_or_redis_is_answered_with_ours(mistake: Any, said: s
 
 
 @pytest.mark.once
-@pytest.mark.skipif(not hasattr(AttributeError(), "obj"), reason="Python does not say whose attribute is missing")
+@pytest.mark.skipif(not hasattr(AttributeError(), "obj"), reason="an AttributeError knows its object since Python 3.10")
 def test_a_misspelt_method_of_values_is_answered_with_the_nearest() -> None:
     with zlmdb.open(None, Store) as db:
         with pytest.raises(AttributeError, match="'disrcad': did you mean 'discard'"), db.write() as t:

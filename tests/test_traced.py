@@ -51,32 +51,24 @@ def look(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
 
 
 @contextmanager
-def traced() -> Iterator[None]:
-    before = sys.gettrace()
-    sys.settrace(look)
+def looking(get: Callable[[], Any], put: Callable[[Any], None]) -> Iterator[None]:
+    before = get()
+    put(look)
     try:
         yield
     finally:
-        sys.settrace(before)
+        put(before)
 
 
-@contextmanager
-def profiled() -> Iterator[None]:
-    before = sys.getprofile()
-    sys.setprofile(look)
-    try:
-        yield
-    finally:
-        sys.setprofile(before)
-
-
-@pytest.mark.parametrize("watched", [traced, profiled])
+@pytest.mark.parametrize(
+    "watched", [(sys.gettrace, sys.settrace), (sys.getprofile, sys.setprofile)], ids=["traced", "profiled"]
+)
 def test_references_are_counted_right_where_a_tracer_watches_the_import(watched: Any) -> None:
     spec = importlib.util.find_spec(pool.__name__)
     assert spec is not None
     assert spec.loader is not None
     again: Any = importlib.util.module_from_spec(spec)
-    with watched():
+    with looking(*watched):
         spec.loader.exec_module(again)
     names = "IDLE", "_TABLE", "IN_LOOP", "_VIEW"
     assert [getattr(again, name) for name in names] == [getattr(pool, name) for name in names]
