@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
+from types import new_class
+from typing import Any
 
 import pytest
 
@@ -61,3 +65,61 @@ def test_a_queue_asks_for_the_time_when_it_is_used(monkeypatch: pytest.MonkeyPat
         job = t.jobs.claim()
         assert job is not None
         assert job.body == "later"
+
+
+@dataclass
+class Session:
+    until: float
+
+
+class Sessions(zlmdb.Table[str, Session], expires="until"): ...
+
+
+class Expiring(zlmdb.Schema):
+    sessions: Sessions
+
+
+def test_expiry_asks_for_the_time_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """freezegun puts its function into the module `time`, and finds no other place of an open database."""
+    with zlmdb.open(None, Expiring) as db:
+        db.auto.sessions["a"] = Session(time.time() + 60)
+        later = time.time() + 61
+        monkeypatch.setattr(time, "time", lambda: later)
+        assert db.auto.sessions.get("a") is None
+        assert db.clock() == later
+        assert db.sweep() == 1
+
+
+@pytest.mark.parametrize("now", [datetime(2030, 1, 1), float("nan"), None, "1000"])
+def test_a_clock_that_tells_no_seconds_is_named(now: Any) -> None:
+    jobs = new_class("Jobs", (zlmdb.Queue[str],), {"clock": lambda: now})
+    schema = type("Store", (zlmdb.Schema,), {"__annotations__": {"jobs": jobs}})
+    with zlmdb.open(None, schema) as db, zlmdb.open(None, Expiring) as expiring:
+        with db.write() as t, pytest.raises(TypeError, match="seconds since 1970"):
+            t.jobs.claim()
+        expiring.clock = lambda: now
+        with expiring.read() as t, pytest.raises(TypeError, match="seconds since 1970"):
+            len(t.sessions)
+        for clock in (1000.0, datetime(2030, 1, 1)):
+            with pytest.raises(TypeError, match="seconds since 1970"):
+                expiring.clock = clock  # type: ignore[assignment]  # the error to see
+            with pytest.raises(TypeError, match="seconds since 1970"):
+                new_class("Jobs", (zlmdb.Queue[str],), {"clock": clock})
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), "5", timedelta(seconds=5)])
+def test_seconds_that_are_none_are_refused_where_nobody_has_to_wait(seconds: Any) -> None:
+    """A timeout failed only where another one wrote, and one that is no number waited for ever."""
+    with zlmdb.open(None, Store) as db, zlmdb.Cache(None) as cache:
+        for use in (
+            lambda: db.write(timeout=seconds),
+            lambda: zlmdb.Worker(db, lambda t: t.jobs).get(timeout=seconds),
+            lambda: setattr(db, "long_read", seconds),
+            lambda: cache.memoize(lock=seconds, name="f")(len),
+            lambda: cache.memoize(expire=seconds, name="f")(len),
+        ):
+            with pytest.raises((TypeError, ValueError), match=r"expected (the )?seconds"):
+                use()
+        with db.write() as t:
+            t.jobs.put("all writers are there")
+        assert db.long_read == 60

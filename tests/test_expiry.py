@@ -186,6 +186,22 @@ def test_a_ttl_or_a_clock_beyond_all_times_is_the_end_of_time(moment: Any) -> No
                 assert [len(t.ones), len(t.kept)] == [1 - expired, 0 if clock == float("inf") else 1]
 
 
+def test_whole_seconds_expire_at_their_time_with_a_clock_near_zero() -> None:
+    """Times before 1970 were rounded up, as a clock of a test that begins with 0 gives them with a ttl."""
+
+    @dataclass
+    class Seen:
+        at: int
+
+    visits = new_class("Visits", (zlmdb.Table[str, Seen],), {"expires": "at", "ttl": 1})
+    with zlmdb.open(None, type("Store", (zlmdb.Schema,), {"__annotations__": {"visits": visits}})) as db:
+        for now, there in ((0.5, True), (0.999, True), (1.0, False)):
+            db.clock = lambda now=now: now
+            with db.write() as t:
+                t.visits["a"] = Seen(0)
+                assert ("a" in t.visits) is there
+
+
 def test_the_clock_is_read_once_a_transaction(memory: Any) -> None:
     fill(memory)
     calls = []

@@ -99,6 +99,14 @@ def test_a_database_that_is_dropped_ends_its_thread(tmp_path: Path) -> None:
     until(lambda: not [thread for thread in threading.enumerate() if thread.name == "zlmdb-flush"])
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("seconds", [1e20, float("inf")])
+def test_a_thread_that_flushes_after_longer_than_any_wait_sleeps(tmp_path: Path, seconds: float) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none", flush_every=seconds):
+        time.sleep(0.02)  # for the thread to begin
+        assert [thread for thread in threading.enumerate() if thread.name == "zlmdb-flush"]
+
+
 @pytest.mark.parametrize(
     "options",
     [{"flush_every": 1.0}, {"flush_every": 0, "durability": "none"}, {"flush_every": -1.0, "durability": "commit"}],

@@ -28,6 +28,7 @@ _READY, _DELAYED, _LEASED, _DEAD = range(4)
 _SECOND = 1_000_000
 _AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready
 _LONGEST = 3600.0
+_A_CLOCK = "expected a function that returns the time in seconds since 1970"
 _MOST = (1 << 63) - 1  # as a priority: its negative is a part of the key
 _bells: WeakKeyDictionary[Any, Doorbell] = WeakKeyDictionary()  # by the storage of the queue
 _looked: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # when this process has looked at its leases
@@ -122,6 +123,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if backoff is not None:
             cls._backoff = _checked("backoff", backoff)
         if clock is not None:
+            if not callable(clock):
+                raise TypeError(f"clock={clock!r}: {_A_CLOCK}")
             cls._clock = (clock,)
 
     def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
@@ -275,7 +278,11 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     # Stored in the new place first, and then deleted in the old one: what is refused is not lost.
 
     def _now(self) -> int:
-        return _micros(self._clock[0]())
+        now = self._clock[0]()
+        try:
+            return _micros(now + 0.0)
+        except (TypeError, ValueError, OverflowError):  # a datetime, NaN, infinity
+            raise TypeError(f"the clock of {self._name!r} returns {now!r}: {_A_CLOCK}") from None
 
     def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
         job.lease = 0.0

@@ -273,6 +273,8 @@ class _Waits:
             self._end = None if timeout is None else monotonic() + timeout
         except TypeError:
             raise TypeError(f"timeout={timeout!r}: expected seconds, or None to wait for ever") from None
+        if self._end != self._end:
+            raise ValueError(f"timeout={timeout!r}: expected seconds, or None to wait for ever")
 
     def next(self, pause: Optional[float]) -> float:
         """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.

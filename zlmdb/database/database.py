@@ -336,6 +336,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         body waits for another thread that writes must be alone. Raises `WriterTimeout`, `ReadonlyDatabase`,
         `NestedTransaction`.
         """
+        if timeout is None:
+            timeout = self._timeout
+        elif not isinstance(timeout, (int, float)) or timeout != timeout:  # which fails only where it has to wait
+            raise _no_timeout(timeout)
         pool = self._writers
         try:
             unit: Unit[S_co] = self._lonely_writer() if alone else pool.idle.popleft()
@@ -345,7 +349,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
             unit = pool.another(unit) or self._writer()
         txn = unit.txn
         txn._thread = 0  # it begins with the block
-        txn._timeout = self._timeout if timeout is None else timeout
+        txn._timeout = timeout
         caller = _getframe(1)
         txn._opener = caller.f_code
         txn._instruction = caller.f_lasti
@@ -387,6 +391,11 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 def _unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
     """Those of the values that differ from their defaults: an engine need not know the options."""
     return {name: value for name, (value, usual) in given.items() if value != usual}
+
+
+def _no_timeout(given: object) -> Exception:
+    kind = ValueError if isinstance(given, float) else TypeError
+    return kind(f"timeout={given!r}: expected seconds, or None for what was given to open()")
 
 
 def _remove(directory: str, process: int) -> None:

@@ -50,7 +50,7 @@ class Flusher:
 
 
 def _work(flusher: weakref.ref[Flusher], stopped: threading.Event, seconds: float) -> None:
-    while not stopped.wait(seconds):
+    while not stopped.wait(min(seconds, threading.TIMEOUT_MAX)):
         one = flusher()
         if one is None:
             return

@@ -87,6 +87,9 @@ class Settings(DatabaseState):
 
     @long_read.setter
     def long_read(self, seconds: float) -> None:
+        given: Any = seconds
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not given >= 0:
+            raise ValueError(f"long_read={given!r}: expected seconds, 0 or more, or math.inf for no warning")
         store = self._open_store
         store.ages.warn_after(seconds)
         store.disturb()
@@ -101,6 +104,8 @@ class Settings(DatabaseState):
 
     @clock.setter
     def clock(self, clock: Callable[[], float]) -> None:
+        if not callable(clock):
+            raise TypeError(f"clock={clock!r}: expected a function that returns the time in seconds since 1970")
         self._open_store.clock = clock
 
     def config(self) -> dict[str, Any]:

@@ -31,6 +31,11 @@ _DAMAGED = "restore a backup, or take out what there is with zlmdb.Database.salv
 _SHORT_WAIT = 0.2  # seconds for another process to end its write transaction, before what needs no writer does without
 
 
+def machine_clock() -> float:
+    """``time.time()``, which is looked up at each call: a test may put another function there, as freezegun does."""
+    return time.time()
+
+
 class Store(OpenEnvironment):
     """An open file. *layout* is that of a new one; an existing one keeps its own."""
 
@@ -47,7 +52,7 @@ class Store(OpenEnvironment):
         self.guarded: tuple[Optional[int], Mapping[bytes, str]] = None, {}  # an era, and what raw writes would break
         self.wanted = set()
         self.pending = []
-        self.clock = time.time
+        self.clock = machine_clock
         self.turns: Any = None  # the `Turns` of write blocks, once several have waited
         self.made_turns: dict[int, Any] = {}  # the same, at 0
         super().__init__(engine)

@@ -36,6 +36,9 @@ def now_of(txn: Transaction) -> float:
     began, now = txn._now
     if began != txn._since:
         now = txn._store.clock()
+        given: Any = now
+        if not isinstance(given, (int, float)) or given != given:  # a datetime, NaN
+            raise TypeError(f"db.clock returns {now!r}: expected a function that returns the seconds since 1970")
         txn._now = txn._since, now
     return now
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
+from math import floor
 from typing import Any, Optional, Union
 
 from ..keys import KeyCodec
@@ -64,7 +65,7 @@ def _datetime(seconds: float) -> datetime:
 
 
 def _int(seconds: float) -> int:
-    return int(max(-_LATEST, min(seconds, _LATEST)))
+    return floor(max(-_LATEST, min(seconds, _LATEST)))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
