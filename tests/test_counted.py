@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from enum import Enum
 from typing import Any, Callable, Optional
 
@@ -234,3 +234,59 @@ def test_the_greatest_in_a_write_transaction_is_that_of_what_it_has_written(db: 
         t.people[9_999] = person(9_999)
         assert (found, t.people.fields(lambda p: p.at).max()) == (person(399).at, person(9_999).at)
         t.txn.abort()
+
+
+class Ambiguous(tzinfo):
+    """A zone all of whose hours are shown twice, as one is at the end of summer."""
+
+    def utcoffset(self, time: Optional[datetime], /) -> timedelta:
+        return timedelta(hours=1 if time is not None and time.fold else 2)
+
+    def dst(self, time: Optional[datetime], /) -> timedelta:
+        return timedelta(0)
+
+    def tzname(self, time: Optional[datetime], /) -> str:
+        return "ambiguous"
+
+
+@dataclass
+class Visit:
+    at: datetime
+    number: int
+
+
+class Visits(zlmdb.Table[int, Visit]):
+    by_at = zlmdb.Index[datetime]("at")
+
+
+class Both(zlmdb.Table[int, Visit]):
+    by_both = zlmdb.Index[tuple[datetime, int]]("at", "number")
+
+
+class Seen(zlmdb.Schema):
+    visits: Visits
+    both: Both
+
+
+@pytest.mark.parametrize("table", ["visits", "both"])
+def test_a_time_that_its_zone_shows_twice_equals_none_of_another_zone(table: str) -> None:
+    """PEP 495; an index counted the records of the same moment, and gave them twice for this time and that one."""
+    shown = datetime(2026, 10, 25, 2, 30, tzinfo=Ambiguous())
+    moment = shown.astimezone(timezone.utc)
+    with zlmdb.open(None, Seen) as db:
+        with db.write() as t:
+            for number in range(40):
+                getattr(t, table)[number] = Visit(moment if number < 3 else FIRST + timedelta(hours=number), number)
+        with db.read() as t:
+            visits: Any = getattr(t, table)
+            for time, members, found in ((shown, [shown, moment], 0), (moment, [moment, shown], 3)):
+                for _ in range(3):  # the second time it is compiled
+                    assert visits.where(lambda v, time=time: v.at == time).count() == found
+                    assert len(visits.where(lambda v, time=time: v.at == time).values().all()) == found
+                    greatest = visits.where(lambda v, time=time: v.at == time).fields(lambda v: v.number).max()
+                    assert greatest == (2 if found else None)
+                    among = visits.where(lambda v, members=members: v.at in members)
+                    assert among.keys().all() == [0, 1, 2]
+                    assert among.count() == 3
+                    few = visits.where(lambda v, members=members: v.at in members and v.number in (1, 2))
+                    assert few.keys().all() == [1, 2]

@@ -69,6 +69,13 @@ class DatetimeKey(KeyCodec[dt.datetime]):
         return now if last is None else max(now, last + dt.timedelta(microseconds=1))
 
 
+def is_ambiguous(time: dt.datetime) -> bool:
+    """Whether the clocks of its zone show *time* twice, or never: it equals none of another zone (PEP 495)."""
+    if time.tzinfo is None or type(time.tzinfo) is dt.timezone:
+        return False
+    return time.replace(fold=1 - time.fold).utcoffset() != time.utcoffset()
+
+
 def _from_biased(number: int) -> dt.datetime:
     return _EPOCH + (number - _BIAS) * _MICROSECOND  # the constructor takes thrice as long as to multiply
 

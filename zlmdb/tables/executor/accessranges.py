@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, Optional
 
 from ...codegen import Recipe, Source
@@ -40,8 +41,10 @@ def _ranges(
         return [exactly(spans, equal if tuples else equal[0])]
     if members is not None:
         if len(equal) + 1 == count:
-            return [exactly(spans, (*equal, one) if tuples else one) for one in members]
-        return [limits(spans, (None, None, None, (*equal, one), None)) for one in members]
+            found = [exactly(spans, (*equal, one) if tuples else one) for one in members]
+        else:
+            found = [limits(spans, (None, None, None, (*equal, one), None)) for one in members]
+        return list(dict.fromkeys(found))  # one moment may be said by two times that are not equal
     if begins is not None:
         return [limits(spans, (None, None, None, equal if tuples else None, begins))]
     start = stop = through = None
@@ -169,7 +172,8 @@ class _Writer:
             if equal:
                 return f"({self.exactly(equal[0])},)"
             if "members" in found:
-                return f"[{self.exactly('one')} for one in {found['members']}]"
+                ranges = f"[{self.exactly('one')} for one in {found['members']}]"
+                return f"list(dict.fromkeys({ranges}))" if parts[0].kind is datetime else ranges  # as in `_ranges`
             if "begins" not in found:
                 return f"({self.between(found)},)"
         self.names["ranges"] = _ranges

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
 from ...handlers import let_through
+from ...keys.dates import is_ambiguous
 from ...query.accesses import Access, accesses, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 class Counting:
     """How the entries of one index are counted for the conditions of a query: *find* gives their ranges.
 
-    *times* gives the captured times that these depend on, which need a time zone.
+    *times* gives the captured times that these depend on, which need a time zone, and to be one moment in it.
     """
 
     __slots__ = ("_find", "_handle", "_times")
@@ -52,7 +53,8 @@ class Counting:
         """How many entries there are; None where somebody else has to find out."""
         try:
             for origin in self._times:
-                if origin.value(where).tzinfo is None:
+                time = origin.value(where)
+                if time.tzinfo is None or is_ambiguous(time):
                     return None
             ranges = self._find(where)
             if not ranges:
@@ -140,6 +142,8 @@ def is_all(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether *access*, of an order, finds exactly the records that fit all of *parts*."""
     kind = access.facts.parts[len(access.equal)].kind
     bounds = [one for one in (access.lower, access.upper) if one is not None]
+    if any([type(one) is datetime and is_ambiguous(one) for one in access.equal]):  # it equals none that is stored
+        return False
     return access.serves(parts) and all([kind_of(one.value) is kind for one in bounds])
 
 
