@@ -521,6 +521,16 @@ def test_old_changes_are_removed(db: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert db.changes(Users, after=3).first() == 4
 
 
+def test_a_clock_before_1970_is_one_of_1970(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: -(10**18))
+    with db.write() as t:
+        t.users[1] = User("Ann")
+    changes = db.changes(Users, consumer="one")
+    assert [change.time.year for change in changes] == [1970]
+    changes.acknowledge()
+    assert changes.trim(max_age=timedelta(0)) == 0
+
+
 @pytest.mark.parametrize("wrong", ["yes", 1])
 def test_a_feed_that_is_none_is_refused(wrong: Any) -> None:
     class Wrong(zlmdb.Table[int, int], feed=wrong):

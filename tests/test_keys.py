@@ -20,9 +20,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import zlmdb
 from zlmdb import keys as k
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.keys import KeyCodec, TupleKey, from_name, key_codec
+from zlmdb.keys.dates import DatetimeKey
 
 pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
 
@@ -1096,3 +1098,24 @@ def test_keys_of_bytes_are_taken_from_bytearray_and_memoryview(annotation: Any) 
         assert list(t.rows.select(keyed(memoryview(plain)))) == [(keyed(plain), 1)]
         del t.rows[keyed(memoryview(plain))]
         assert not t.rows
+
+
+class _Still(DatetimeKey):
+    """The keys of a clock that shows one time, as one that a test has stopped."""
+
+    name = "still"
+
+    def new_key(self, last: Optional[dt.datetime] = None) -> dt.datetime:
+        now = dt.datetime(2030, 1, 1, tzinfo=dt.timezone.utc)
+        return now if last is None else max(now, last + dt.timedelta(microseconds=1))
+
+
+def test_two_records_that_are_added_at_one_time_have_two_keys() -> None:
+    """The second one was a duplicate."""
+    table: Any = zlmdb.Table[Annotated[dt.datetime, _Still()], int]  # type: ignore[type-arg,valid-type,unused-ignore]
+    schema: Any = type("Store", (zlmdb.Schema,), {"__annotations__": {"log": table}})
+    with zlmdb.open(None, schema) as db, db.write() as t:
+        first = t.log.add(0)
+        t.log[first + dt.timedelta(microseconds=2)] = 9
+        assert [t.log.add(number) - first for number in (1, 2)] == [dt.timedelta(microseconds=n) for n in (1, 3)]
+        assert list(t.log.values()) == [0, 1, 9, 2]

@@ -428,7 +428,7 @@ def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
 
 
 def _now() -> int:
-    return time.time_ns() // 1000
+    return max(0, time.time_ns() // 1000)  # no time before 1970 can be stored
 
 
 def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:

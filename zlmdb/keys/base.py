@@ -57,6 +57,8 @@ class KeyCodec(ABC, Generic[T]):
     """The type for whose values `lookup` gives what `bound` does, or raises; None where that is not so."""
     counts_from: Optional[int] = None
     """For numbers: what the first key that ``table.add`` makes follows; later ones follow the last in the table."""
+    by_clock: bool = False
+    """Whether a new key is the present time, which may be that of a record already."""
     expects: str = "a key that fits"
     """The tail of the error messages: what should have been given."""
     _called: str = ""  # in error messages, if that is not the name in a file

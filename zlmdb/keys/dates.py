@@ -25,6 +25,7 @@ class DatetimeKey(KeyCodec[dt.datetime]):
 
     name = "datetime"
     width = 8
+    by_clock = True
     expects = "a datetime with a time zone, such as datetime.now(timezone.utc), in the years 1 to 9999 of UTC"
 
     @property

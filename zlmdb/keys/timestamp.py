@@ -37,6 +37,7 @@ class TimestampKey(KeyCodec["numpy.datetime64"]):
 
     name = "timestamp"
     width = 8
+    by_clock = True
     takes_none = True
     expects = "a numpy.datetime64 from 1970 on that is exact in nanoseconds"
 
