@@ -459,6 +459,7 @@ class Cache(CachePending[K, V]):
         """
         if others:
             refuse_options("memoize", others)
+        until_of(expire)  # raises here, and not after each computation
         if callable(name):
             raise TypeError("memoize is called with its options: write @cache.memoize()")
         if not self._textual:

@@ -20,7 +20,6 @@ from ..loops import running_loop
 from ..shown import nearest
 from ..store.asyncfutures import waits_for
 from ..values.base import is_a
-from .entry import until_of
 
 _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
 _ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
@@ -187,7 +186,6 @@ def memoized(
     if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
     key_of = _keys(function, _name_of(function, name), ignore, key)
-    until_of(expire)  # raises here, and not after each computation
     given: Any = lock
     if not isinstance(given, (int, float)) or not given >= 0:
         raise TypeError(f"memoize(lock={lock!r}): expected the seconds that a computation may take")
