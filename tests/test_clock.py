@@ -55,6 +55,21 @@ def test_a_writer_gives_up_where_the_clock_stands_still(tmp_path: Path) -> None:
     assert len(late) == 1
 
 
+def test_a_worker_rests_where_the_clock_stands_still_before_a_job_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looked again without any rest, which took a processor."""
+    queue = new_class("Jobs", (zlmdb.Queue[str],), {"clock": lambda: 1000.0})
+    schema = type("Store", (zlmdb.Schema,), {"__annotations__": {"jobs": queue}})
+    with zlmdb.open(None, schema) as db:
+        worker = zlmdb.Worker[str](db, lambda t: t.jobs)  # type: ignore[attr-defined]  # checkers see no such table
+        worker.put("soon", delay=0.000002)
+        looks: list[object] = []
+        look = worker._pause
+        monkeypatch.setattr(worker, "_pause", lambda: looks.append(1) or look())  # type: ignore[func-returns-value]
+        with pytest.raises(TimeoutError):
+            worker.get(timeout=0.02)
+        assert len(looks) < 25
+
+
 def test_a_queue_asks_for_the_time_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """So freezegun and time-machine decide when a delay is over."""
     with zlmdb.open(None, Store) as db, db.write() as t:

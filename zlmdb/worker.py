@@ -19,6 +19,7 @@ from .store.asyncfutures import waits_for
 S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
 
+_LEAST = 0.001  # seconds to wait for a delay to end, of which less may be left for long where a test stops the clock
 _NO_JOB = "no job could be claimed within {} seconds"
 
 
@@ -281,7 +282,7 @@ class _Waits:
 
         Raises TimeoutError if there are none left.
         """
-        seconds = PATIENCE if pause is None else min(pause, PATIENCE)
+        seconds = PATIENCE if pause is None else min(max(pause, _LEAST), PATIENCE) if pause else 0.0
         if self._end is not None:
             left = self._end - monotonic()
             if left <= 0:
