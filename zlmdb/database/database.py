@@ -338,8 +338,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         """
         if timeout is None:
             timeout = self._timeout
-        elif not isinstance(timeout, (int, float)) or timeout != timeout:  # which fails only where it has to wait
-            raise _no_timeout(timeout)
+        else:
+            _check_timeout(timeout)  # here, and not only where it has to wait
         pool = self._writers
         try:
             unit: Unit[S_co] = self._lonely_writer() if alone else pool.idle.popleft()
@@ -393,9 +393,11 @@ def _unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
     return {name: value for name, (value, usual) in given.items() if value != usual}
 
 
-def _no_timeout(given: object) -> Exception:
-    kind = ValueError if isinstance(given, float) else TypeError
-    return kind(f"timeout={given!r}: expected seconds, or None for what was given to open()")
+def _check_timeout(given: Any) -> None:
+    """Raise TypeError or ValueError unless *given* is a number of seconds."""
+    if not isinstance(given, (int, float)) or given != given:
+        kind = ValueError if isinstance(given, float) else TypeError
+        raise kind(f"timeout={given!r}: expected seconds, or None for what was given to open()")
 
 
 def _remove(directory: str, process: int) -> None:
