@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
-from types import new_class
+from types import ModuleType, new_class
 from typing import Any
 
 import pytest
@@ -138,3 +139,92 @@ def test_seconds_that_are_none_are_refused_where_nobody_has_to_wait(seconds: Any
         with db.write() as t:
             t.jobs.put("all writers are there")
         assert db.long_read == 60
+
+
+@dataclass
+class Trip:
+    day: date
+    number: int
+    name: str = ""
+    other: str = ""
+    more: str = ""
+
+
+class Trips(zlmdb.Schema):
+    trips: zlmdb.Table[int, Trip]
+
+
+def test_a_query_that_is_first_asked_while_freezegun_has_classes_of_its_own_reads_the_true_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It could not be read as a class of freezegun, and could not later either."""
+    fake = type("FakeDate", (date,), {"__module__": "freezegun.api"})
+    with zlmdb.open(None, Trips) as db:
+        with db.write() as t:
+            t.trips[1] = Trip(date(2030, 1, 1), 1)
+        with monkeypatch.context() as frozen:
+            frozen.setitem(sys.modules, "freezegun", ModuleType("freezegun"))
+            frozen.setattr(sys.modules[__name__], "date", fake)
+            with db.read() as t:
+                assert t.trips.where(lambda trip: trip.day.year == 2030).count() == 1
+        with db.read() as t:
+            assert t.trips.where(lambda trip: trip.day == date(2030, 1, 1)).keys().all() == [1]
+
+
+FROZEN = """
+from __future__ import annotations
+import datetime, sys, types, zlmdb
+from dataclasses import dataclass
+
+@dataclass
+class Trip:
+    start: datetime.datetime
+    day: datetime.date
+
+class Trips(zlmdb.Table[datetime.date, Trip]):
+    by_start = zlmdb.Index[datetime.datetime]("start")
+
+class Store(zlmdb.Schema):
+    trips: Trips
+
+true = datetime.datetime, datetime.date
+moment = true[0](2030, 1, 1, tzinfo=datetime.timezone.utc)
+
+def uses():
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.trips[moment.date()] = Trip(moment, moment.date())
+        with db.read() as t:
+            found = t.trips.where(lambda trip: trip.start == moment and trip.day == moment.date()).values().all()
+    print([type(one.start) in true and type(one.day) in true for one in found])
+
+sys.modules["freezegun"] = types.ModuleType("freezegun")
+
+class Fake(type):
+    def __instancecheck__(cls, one):
+        return isinstance(one, cls.__base__)
+
+fakes = {one: Fake("Fake", (one,), {"__module__": "freezegun.api"}) for one in true}
+changed = [(datetime, one.__name__, one) for one in true]
+for one in true:
+    setattr(datetime, one.__name__, fakes[one])
+for module in [module for name, module in list(sys.modules.items()) if name.startswith("zlmdb")]:
+    for name in dir(module):  # which imports what is imported when it is first used
+        try:
+            value = getattr(module, name)
+            if isinstance(value, type) and value in fakes:
+                changed.append((module, name, value))
+                setattr(module, name, fakes[value])
+        except (ImportError, AttributeError):
+            pass
+uses()
+for module, name, value in changed:
+    setattr(module, name, value)
+uses()
+"""
+
+
+def test_a_database_that_is_first_opened_while_freezegun_stops_the_clock_knows_the_true_classes() -> None:
+    """What was imported meanwhile knew no others: no database with times could be opened in that process any more."""
+    ended = subprocess.run([sys.executable, "-c", FROZEN], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout.split(), ended.stderr) == (["[True]", "[True]"], "")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
+from sys import modules as modules_here
 from typing import Any
+
+_loaded: list[bool] = []
 
 
 def on_first_use(
@@ -24,6 +28,8 @@ def on_first_use(
         return homes.get(name) or next((module for start, module in prefixes.items() if name.startswith(start)), "")
 
     def __getattr__(name: str) -> Any:
+        if "freezegun" in modules_here:  # which asks for all names when it stops the clock
+            load_with_true_times()
         if name in submodules:
             return import_module(submodules[name], package)
         module = home(name)
@@ -40,3 +46,63 @@ def on_first_use(
         return sorted({*known, *known["__all__"], *submodules})
 
     return __getattr__, __dir__
+
+
+def load_with_true_times() -> None:
+    """Give the modules that name the classes of `datetime` the true ones, where freezegun has others just now.
+
+    All are imported: one that was imported while it stops the clock would know no other classes, also when it is over.
+    """
+    if not _loaded:
+        _loaded.append(True)
+        _load()
+    for name, module in list(modules_here.items()):
+        if name.startswith("zlmdb."):
+            for attribute, value in list(vars(module).items()):
+                if isinstance(value, type) and is_of_freezegun(value):
+                    setattr(module, attribute, true_class(value))
+
+
+def _load() -> None:
+    import datetime
+
+    found: dict[str, Any] = dict(vars(datetime))
+    fakes = {name: one for name, one in found.items() if isinstance(one, type) and is_of_freezegun(one)}
+    try:
+        for name, fake in fakes.items():
+            setattr(datetime, name, true_class(fake))
+        for module in ("msgspec", "cbor2", *_modules(import_module(__package__))):
+            with suppress(ImportError):  # of what is optional
+                import_module(module)
+    finally:
+        for name, fake in fakes.items():
+            setattr(datetime, name, fake)
+
+
+def is_of_freezegun(cls: type) -> bool:
+    """Whether freezegun has put *cls* in the place of another class."""
+    return cls.__module__.startswith("freezegun.")
+
+
+def true_class(cls: type) -> type:
+    """The class in whose place freezegun has put *cls*, if it has."""
+    return next(one for one in cls.__mro__ if not is_of_freezegun(one))
+
+
+_SEARCHED = ("cache", "feed", "keys", "operations", "query", "schema", "tables", "values")
+
+
+def _modules(package: Any) -> Iterator[str]:
+    """The names of the modules in the packages of *package* that know types of values."""
+    from pkgutil import iter_modules
+
+    for name in _SEARCHED:
+        part: Any = import_module(f"{package.__name__}.{name}")
+        found = [(part.__name__, part.__path__)]
+        while found:
+            parent, path = found.pop()
+            for one in iter_modules(path):
+                if one.name != "__main__":
+                    yield f"{parent}.{one.name}"
+                    if one.ispkg:
+                        found.append((f"{parent}.{one.name}", import_module(f"{parent}.{one.name}").__path__))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Optional, TypeVar, overload
 
 from ..engines import Durability
+from ..late import load_with_true_times
 from ..schema.schema import Schema
 from ..shown import refuse_options
 from ..store import openstores
@@ -142,6 +144,8 @@ def open(
     if drop_indexes and (readonly or not create or schema is None):
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     location = _checked_location(path, schema)
+    if "freezegun" in sys.modules:
+        load_with_true_times()
     others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
     if lib_version is not None:
         others["lib_version"] = lib_version
