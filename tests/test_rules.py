@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["loops", "namedtuples"],
+    ["late", "loops", "namedtuples"],
     [
         "_version",
         "notifier",
@@ -45,7 +45,6 @@ ROWS = [
         "elsewhere",
         "errors",
         "handlers",
-        "late",
         "locks",
         "log",
         "reserved",
