@@ -8,6 +8,7 @@ from importlib import import_module
 from sys import modules as modules_here
 from typing import Any
 
+_PACKAGE = __name__.partition(".")[0]
 _loaded: list[bool] = []
 
 
@@ -57,7 +58,7 @@ def load_with_true_times() -> None:
         _loaded.append(True)
         _load()
     for name, module in list(modules_here.items()):
-        if name.startswith("zlmdb."):
+        if name.startswith(f"{_PACKAGE}."):
             for attribute, value in list(vars(module).items()):
                 if isinstance(value, type) and is_of_freezegun(value):
                     setattr(module, attribute, true_class(value))
@@ -71,7 +72,7 @@ def _load() -> None:
     try:
         for name, fake in fakes.items():
             setattr(datetime, name, true_class(fake))
-        for module in ("msgspec", "cbor2", *_modules(import_module(__package__))):
+        for module in ("msgspec", "cbor2", *_modules()):
             with suppress(ImportError):  # of what is optional
                 import_module(module)
     finally:
@@ -92,12 +93,12 @@ def true_class(cls: type) -> type:
 _SEARCHED = ("cache", "feed", "keys", "operations", "query", "schema", "tables", "values")
 
 
-def _modules(package: Any) -> Iterator[str]:
-    """The names of the modules in the packages of *package* that know types of values."""
+def _modules() -> Iterator[str]:
+    """The names of the modules that know types of values."""
     from pkgutil import iter_modules
 
     for name in _SEARCHED:
-        part: Any = import_module(f"{package.__name__}.{name}")
+        part: Any = import_module(f"{_PACKAGE}.{name}")
         found = [(part.__name__, part.__path__)]
         while found:
             parent, path = found.pop()
