@@ -80,8 +80,9 @@ def test_info_and_tables(layout: Any, tmp_path: Path) -> None:
 def test_info_can_require_a_format_of_lmdb(db: Path, tmp_path: Path) -> None:
     assert "lmdb format" in ok("info", db, "--lib-version", "0.9")
     other = run("info", db, "--lib-version", "1.0")
-    assert (other.exit_code, other.stdout) == (1, "")
-    assert "has the LMDB 0.9 format, --lib-version requires 1.0" in other.stderr
+    assert other.exit_code == 1
+    assert "has the LMDB 0.9 format, --lib-version requires 1.0" in other.output
+    assert "lmdb format" not in other.output
     lmdb.open(str(tmp_path / "foreign")).close()
     assert run("info", tmp_path / "foreign", "--lib-version", "1.0").exit_code == 1
     assert run("info", db, "--lib-version", "2.0").exit_code == 2
