@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Optional
 from uuid import UUID
 
 import click
+import lmdb
 import pytest
 from click.testing import CliRunner, Result
 from operated import Store, child, content, data_file, flip, make
@@ -74,6 +75,17 @@ def test_info_and_tables(layout: Any, tmp_path: Path) -> None:
     assert by_name["users"]["indexes"][0] == "by_email"
     assert by_name["weather"]["value"] == "zlib(json)"
     assert re.search(r"logins +str +int64 +20 ", ok("tables", tmp_path / "db"))
+
+
+def test_info_can_require_a_format_of_lmdb(db: Path, tmp_path: Path) -> None:
+    assert "lmdb format" in ok("info", db, "--lib-version", "0.9")
+    other = run("info", db, "--lib-version", "1.0")
+    assert other.exit_code == 1
+    assert "has the LMDB 0.9 format, --lib-version requires 1.0" in other.output
+    assert "lmdb format" not in other.output
+    lmdb.open(str(tmp_path / "foreign")).close()
+    assert run("info", tmp_path / "foreign", "--lib-version", "1.0").exit_code == 1
+    assert run("info", db, "--lib-version", "2.0").exit_code == 2
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/ns/pid"), reason="this system has no namespaces of process ids")

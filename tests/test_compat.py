@@ -7,6 +7,7 @@ import importlib.metadata
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import flatbuffers
 import lmdb
@@ -188,3 +189,26 @@ def test_everything_public_is_importable_by_a_star() -> None:
         "from zlmdb import *; print(Database, MapUuidCbor, table, lmdb, PersistentMap, open is __builtins__.open)"
     )
     assert names.endswith("True")
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("_database", ["Database"]),
+        ("_errors", ["NullValueConstraint"]),
+        ("_pmap", ["PersistentMap", "MapStringJson", "MapUuidCbor", "MapUuidFlatBuffers"]),
+        ("_schema", ["Schema"]),
+        ("_transaction", ["Transaction", "TransactionStats"]),
+    ],
+)
+def test_the_modules_that_old_programs_import_from_have_the_names(module: str, names: list[str]) -> None:
+    found = importlib.import_module(f"zlmdb.{module}")
+    for name in names:
+        assert getattr(found, name) is getattr(zlmdb, name)
+
+
+def test_the_format_of_a_new_file_is_told_where_crossbar_looks_for_it(tmp_path: Path) -> None:
+    """``crossbar version`` marks the engine that new databases use with it."""
+    told = importlib.import_module("zlmdb._database").DEFAULT_LIB_VERSION
+    with zlmdb.Database(str(tmp_path / "new")) as db:
+        assert db.lib_version == told

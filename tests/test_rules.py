@@ -178,7 +178,7 @@ ROWS = [
     ["database.database"],
     ["database.opening"],
     ["flatbuffers", "lmdb"],
-    ["_flatbuffers_vendor", "compat"],
+    ["_database", "_errors", "_flatbuffers_vendor", "_pmap", "_schema", "_transaction", "compat"],
     ["names"],
     ["zlmdb"],
     ["testing", "queue"],

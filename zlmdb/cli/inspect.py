@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Optional
 
 import click
 
@@ -17,7 +18,13 @@ from .group import command
 
 @command
 @click.argument("path", type=click.Path(path_type=Path))
-def info(path: Path, as_json: bool) -> None:
+@click.option(
+    "--lib-version",
+    "required",
+    type=click.Choice(["0.9", "1.0"]),
+    help="The LMDB format that the file must have: if it has the other one, the exit status is 1.",
+)
+def info(path: Path, required: Optional[str], as_json: bool) -> None:
     """Show the layout, the LMDB format, the sizes and the version of the database at PATH.
 
     For an LMDB file that zlmdb did not write, show the format, the sizes and the sub-databases.
@@ -28,9 +35,11 @@ def info(path: Path, as_json: bool) -> None:
         found = foreign(str(path))
         if found is None:
             raise
+        _require(required, found["lmdb_format"])
         output.fields(found, as_json)
         return
     with opened as db:
+        _require(required, db.lib_version)
         stats, tables = db.stats(), db.tables()
         output.fields(
             {
@@ -52,6 +61,12 @@ def info(path: Path, as_json: bool) -> None:
             },
             as_json,
         )
+
+
+def _require(required: Optional[str], found: Optional[str]) -> None:
+    """Refuse a file whose LMDB format is not the one *required*, if one is."""
+    if required not in (None, found):
+        raise ValueError(f"the file has the LMDB {found} format, --lib-version requires {required}")
 
 
 def _namespace() -> dict[str, str]:

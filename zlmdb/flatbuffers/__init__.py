@@ -1,4 +1,4 @@
-"""The `flatbuffers` package, under the name that packages built on zlmdb <= 26 import."""
+"""The `flatbuffers` package, under the name that packages built on zlmdb <= 26 import, and `reflection` beside it."""
 
 # The package carries no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -24,4 +24,4 @@ def version() -> tuple[int, int, int, None, None]:
 
 
 # So that `from zlmdb.flatbuffers.table import Table` finds the modules of the package, also those not named above.
-__path__ = _path
+__path__ = [*__path__, *_path]
