@@ -1,4 +1,4 @@
-"""Random schemas, writes and queries give what plain dicts and lists give: `query_fuzz` and `wide_fuzz` go on for hours."""
+"""Random schemas, writes and queries give what dicts and lists give: `query_fuzz` and `wide_fuzz` go on for hours."""
 
 from __future__ import annotations
 

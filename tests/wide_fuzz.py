@@ -38,6 +38,9 @@ BOUNDS: dict[str, list[int]] = {
 }  # fmt: skip
 
 
+OFTEN = ("LEAST", "FOLLOWED", "CAP", "BLOCK")
+
+
 @contextmanager
 def lowered(chance: Random, share: float) -> Iterator[None]:
     """Some bounds in the modules that read and write records are lower."""
@@ -55,7 +58,8 @@ def lowered(chance: Random, share: float) -> Iterator[None]:
                 if type(value) is not int or value == sys.maxsize:
                     continue
                 if (bound, value) not in chosen:  # modules import some of them from each other: they stay the same
-                    chosen[bound, value] = chance.choice(values) if chance.random() < share else None
+                    more = 2 if bound in OFTEN else 1
+                    chosen[bound, value] = chance.choice(values) if chance.random() < share * more else None
                 lower = chosen[bound, value]
                 if lower is not None:
                     before.append((module, bound, value))

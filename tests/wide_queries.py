@@ -377,7 +377,9 @@ class Query:
                 self.ending = f".fields(lambda k, v: {chance.choice(OF_OWNERS_GIVES)})" + chance.choice(
                     [".all()", ".all()", ".first()", ".last()", ".page", ".__iter__()"]
                 )
-        elif chance.random() < 0.3 and any(one in PARTS for one in spec.indexes):
+        elif chance.random() < (0.2 if spec.link else 0.07):
+            self.selected, self.ending = self.following()
+        elif chance.random() < 0.35 and any(one in PARTS for one in spec.indexes):
             self.selected, self.ending = self.aligned(chance.choice([one for one in spec.indexes if one in PARTS]))
         else:
             self.selected = self.selection()
@@ -464,6 +466,8 @@ class Query:
     def aligned(self, name: str) -> tuple[str, str]:
         """A query that the index may answer by itself, or give the order of."""
         chance, parts, asked = self.chance, PARTS[name], []
+        if chance.random() < 0.3:
+            return self.told(name)
         equal = chance.randrange(len(parts))
         asked += [f"{part} == {value}" for part, value in parts[:equal]]
         part, value = parts[equal]
@@ -515,6 +519,42 @@ class Query:
             if part != "v.kind":
                 endings += [f".fields({given}).min()", f".fields({given}).max()", f".limit(2).fields({given}).max()"]
         return ("items.select()" if selected == "items" else selected), chance.choice(endings)
+
+    def told(self, name: str) -> tuple[str, str]:
+        """A query of which the entries of the index may tell all: what is asked is what they sort last."""
+        chance, parts = self.chance, PARTS[name]
+        first = chance.randrange(len(parts))
+        asked = [f"{part} == {value}" for part, value in parts[:first]]
+        asked += [f"{part} is not None" for part, _ in parts[first:] if part in OPTIONAL]
+        if chance.random() < 0.3:
+            asked.append(f"{parts[first][0]} > {parts[first][1]}" if parts[first][0] != "v.kind" else "v.kind is kind")
+        asked += [ALSO[name]] if name in ALSO else []
+        selected = f"items.where({self.function(' and '.join(asked))})" if asked else "items.select()"
+        last = [part for part, _ in parts[first:]]
+        once = self.function(last[0] if len(last) == 1 else f"({', '.join(last)})", keyed=False)
+        endings = [".distinct().all()", ".distinct().count()", ".distinct().first()", ".distinct().__iter__()"]
+        endings += [".min()", ".max()"] if "v.kind" not in last else []
+        into = chance.choice(["g.count()", "(g.count(), g.count())"])
+        ends = [f".fields({once}){one}" for one in endings] + [f".group_by({once}, lambda g: {into})"] * 3
+        return selected, chance.choice([*ends, ".count()"])
+
+    def following(self) -> tuple[str, str]:
+        """A query by what the records refer to, alone: of all rows, or in that order with a limit."""
+        chance = self.chance
+        give = chance.choice([".all()", f".fields({self.function(self.pick(GIVES, GIVES_LATER), False)}).all()"])
+        if chance.random() < 0.5:
+            asked = self.function(chance.choice(LINKED), chance.random() < 0.3)
+            return f"items.where({asked})", chance.choice([give, give, ".count()", ".keys().all()", ".limit(3).all()"])
+        links = [
+            "t.owners[v.who].name",
+            "t.owners[v.who].country",
+            "t.places[v.place].name",
+            "t.places[v.place].country",
+        ]
+        self.ordered, self.backwards = True, chance.random() < 0.4
+        self.order = self.function(chance.choice(links), chance.random() < 0.3)
+        limit = chance.choice([".limit(1)", ".limit(3)", ".limit(5, 2)", ".limit(40)"])
+        return f"items.order_by({self.order}{', reverse=True' if self.backwards else ''})", limit + give
 
     def selection(self) -> str:
         chance, spec = self.chance, self.spec

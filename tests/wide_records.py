@@ -241,7 +241,7 @@ def spec_of(chance: Random) -> Spec:
         key,
         indexes,
         chance.random() < 0.6,
-        chance.random() < 0.4,
+        chance.random() < 0.5,
         later,
         chance.random() < 0.2,
     )
