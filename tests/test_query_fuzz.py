@@ -22,6 +22,7 @@ def test_queries_give_what_plain_dicts_give_whatever_is_written_between(engine: 
     asked()
 
 
+@pytest.mark.once  # PyPy compiles none of it in time
 @pytest.mark.parametrize("engine", ["memory", "lmdb"])
 def test_queries_of_many_types_give_what_lists_give(engine: str) -> None:
     @settings(max_examples=max(FEW // 4, 2), deadline=None, suppress_health_check=list(HealthCheck))
