@@ -59,6 +59,23 @@ def row(dice: random.Random) -> Row:
     )  # fmt: skip
 
 
+def test_the_least_of_a_group_is_what_python_finds_although_nan_has_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`min` goes on from what it had: it keeps a NaN that comes first, and takes none that comes later."""
+
+    class Floats(zlmdb.Schema):
+        floats: zlmdb.Table[int, float]
+
+    nan = float("nan")
+    monkeypatch.setattr(loops, "BLOCK", 2)
+    with zlmdb.open(None, Floats) as db, db.write() as t:
+        for given in ([5.0, 3.0, nan, 1.0], [1.0, 2.0, nan, 7.0], [nan, 1.0, 0.0, 9.0], [1.0, nan, 0.0, 2.0]):
+            t.floats.clear()
+            t.floats.update(enumerate(given))
+            rows = t.floats.fields(lambda n: n)
+            found = t.floats.group_by(lambda n: 0, lambda g: (g.fields(lambda n: n).min(), g.fields(lambda n: n).max()))
+            assert repr(found[0]) == repr((rows.min(), rows.max())) == repr((min(given), max(given)))
+
+
 @pytest.fixture(scope="module")
 def db() -> Iterator[Any]:
     before, loops.BLOCK = loops.BLOCK, 7  # rows that are grouped together

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import chain
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
@@ -149,8 +150,10 @@ class _Running:
             self._sum.add(values)
         elif self._kind != "count" and values:
             best = min if self._kind == "min" else max
-            found = values[0] if len(values) == 1 else best(values)
-            self._best = best((self._best, found)) if self._count else found
+            if self._count:  # it goes on from what it had: of NaN it matters what comes before it
+                self._best = best(chain((self._best,), values))
+            else:
+                self._best = values[0] if len(values) == 1 else best(values)
         self._count += count
 
     def found(self) -> Any:
