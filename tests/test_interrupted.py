@@ -21,8 +21,8 @@ import pytest
 import zlmdb
 from tests.combinations import EVERYWHERE
 from zlmdb import notifier
-from zlmdb.engines.memory import versions
 from zlmdb.engines.lmdb import mapsize
+from zlmdb.engines.memory import versions
 from zlmdb.keys import uuids
 from zlmdb.operations.backup import _refuse_transactions
 from zlmdb.store.blocks import COUNTS_REFERENCES
