@@ -684,6 +684,27 @@ def test_a_refused_rebuild_changes_nothing(db: zlmdb.Database[Any], maps: Maps) 
         assert list(maps.by_name.select(txn)) == entries
 
 
+def test_without_savepoints_an_interrupted_rebuild_ends_the_transaction(tmp_path: Path) -> None:
+    """Half of the index was committed, where the block went on."""
+    maps, interrupts = Maps(attach=False), False
+
+    def name(value: Any) -> Any:
+        if interrupts and value["name"] == "name 5":
+            raise KeyboardInterrupt
+        return value["name"]
+
+    with zlmdb.Database(tmp_path / "db", maxsize=2**22, writemap=True) as db:
+        maps.rows.attach_index("name", maps.by_name, name)
+        with db.begin(write=True) as txn:
+            maps.fill(txn)
+            entries = list(maps.by_name.select(txn))
+        interrupts = True
+        with pytest.raises(zlmdb.TransactionPoisoned), db.begin(write=True) as txn, pytest.raises(KeyboardInterrupt):
+            maps.rows.rebuild_index(txn, "name")
+        with db.begin() as txn:
+            assert list(maps.by_name.select(txn)) == entries
+
+
 @pytest.mark.parametrize("layout", ["tables", "classic"])
 def test_without_savepoints_a_refused_rebuild_ends_the_transaction(tmp_path: Path, layout: Any) -> None:
     with zlmdb.Database(tmp_path / "db", maxsize=2**22, writemap=True, layout=layout) as db:

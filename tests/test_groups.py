@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
+import lmdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -1033,3 +1034,44 @@ def test_random_members_do_what_they_do_alone(plan: list[list[str]]) -> None:
     assert stored.pop(-1, 0) == sum(counts.values())
     assert stored == {n: count for n, count in counts.items() if count}
     assert sorted(hooked) == sorted(n for n, kinds in enumerate(plan) for kind in kinds if kind == "hooks")
+
+
+@pytest.mark.skipif(
+    not hasattr(lmdb.Transaction.commit, "__code__"), reason="here py-lmdb is in C: no signal comes in it"
+)
+def test_a_signal_after_the_commit_of_a_group_runs_the_functions_of_others_only_once(
+    disk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came in the code of py-lmdb in Python, before it was noted that the group is stored."""
+    cls: Any = lmdb.Transaction
+    commit, threads = cls.commit, list[threading.Thread]()
+    group: groups.Groups = disk._group_commit()
+    monkeypatch.setattr(group, "_commit", 60.0)  # so long does a group take members
+
+    def signalled(raw: Any) -> None:
+        stores = raw._write and raw._parent is None
+        commit(raw)
+        if stores and threading.current_thread() is threading.main_thread():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            for _ in range(50):  # a handler runs in one of the next steps
+                time.sleep(0.001)
+
+    def raises(*args: Any) -> None:
+        raise Interrupt
+
+    def leads(t: Any) -> None:
+        threads.append(threading.Thread(target=group.run, args=(disk, lambda t: t.numbers.increment(1), None)))
+        threads[0].start()
+        wait_until(lambda: len(group._queue) == 1)
+
+    before = signal.signal(signal.SIGUSR1, raises)
+    try:
+        monkeypatch.setattr(cls, "commit", signalled)
+        with pytest.raises(Interrupt):
+            group.run(disk, leads, None)
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGUSR1, before)
+        threads[0].join()
+    with disk.read() as t:
+        assert t.numbers[1] == 1

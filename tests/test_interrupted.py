@@ -22,6 +22,7 @@ import zlmdb
 from tests.combinations import EVERYWHERE
 from zlmdb import notifier
 from zlmdb.engines.lmdb import mapsize
+from zlmdb.engines.memory import versions
 from zlmdb.keys import uuids
 from zlmdb.operations.backup import _refuse_transactions
 from zlmdb.store.blocks import COUNTS_REFERENCES
@@ -160,6 +161,31 @@ def test_the_collector_waits_for_no_lock_of_the_engine_in_memory(write: bool) ->
         gc.collect()
     still_writes(db)
     db.close()
+
+
+@traces_instructions
+@pytest.mark.parametrize("write", [True, False])
+def test_an_interrupt_of_the_collector_leaves_no_lock_of_the_engine_in_memory(
+    write: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next transaction waited for ever."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: None)
+    at, more = 1, True
+    while more:
+        with zlmdb.open(None) as db:
+            lost: Any = db.begin(write=write).__enter__()
+            # A finaliser, so that the exception leaves it for nobody.
+            with interrupting(at, lambda name: name == versions.__file__, handled_at) as count:
+                del lost
+            more = at <= count[0]
+            lock: Any = db._open_store.environment.versions.lock
+            left = lock.locked()
+            if left:
+                lock.release()  # or the end of the block would wait, too
+            gc.collect()
+        assert not left, at
+        at += 1
+    assert at > 8
 
 
 def test_a_signal_while_a_gate_waits_opens_it_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -57,3 +60,42 @@ def test_an_interrupt_leaves_it_free_wherever_handlers_run(safe: Any) -> None:
         assert is_free(safe), at
         at += 1
     assert at == 4  # as it begins, after the lock was taken, and none
+
+
+@pytest.mark.skipif(sys.implementation.name != "pypy", reason="elsewhere py-lmdb is in C, and nothing is deferred")
+def test_a_finaliser_that_runs_while_a_block_begins_or_ends_has_one_of_its_own() -> None:
+    """It raised, and the transaction that it was to end stayed open: the next write waited for ever."""
+    codes = [getattr(type(locks.undisturbed), name).__code__ for name in ("__enter__", "__exit__")]
+    steps = wanted = 0
+    heard: list[int] = []
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal steps
+        if frame.f_code not in codes:
+            return None
+        steps += 1
+        if steps == wanted:
+            sys.settrace(None)
+            with locks.undisturbed, locks.undisturbed:
+                pass
+        return trace
+
+    before, tracer = signal.signal(signal.SIGUSR1, lambda *args: heard.append(1)), sys.gettrace()
+    try:
+        while steps == wanted or wanted <= 1:
+            wanted, steps = wanted + 1, 0
+            sys.settrace(trace)
+            with locks.undisturbed:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                inside = len(heard)
+            sys.settrace(tracer)
+            for _ in range(1000):
+                if heard:
+                    break
+                time.sleep(0.001)  # the handler runs in one of the next steps
+            assert (inside, len(heard)) == (0, 1), wanted
+            heard.clear()
+    finally:
+        sys.settrace(tracer)
+        signal.signal(signal.SIGUSR1, before)
+    assert wanted > 8

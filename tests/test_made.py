@@ -135,6 +135,25 @@ def test_threads_may_make_one_table(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
+class Interrupted(dict[str, Any]):
+    """An interrupt comes after the first item."""
+
+    def setdefault(self, name: str, item: Any = None) -> Any:
+        super().setdefault(name, item)
+        raise KeyboardInterrupt
+
+
+def test_a_table_whose_making_was_interrupted_is_made_by_the_next_call(db: Any) -> None:
+    """It was given as known, and was in no transaction until the database was opened again."""
+    db._made = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        db.table("counts", str, int)
+    db._made = dict(db._made)
+    counts = db.table("counts", str, int)
+    with db.write() as t:
+        t[counts]["a"] = 1
+
+
 def test_opening_many_tables_decodes_the_catalogue_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from zlmdb.store import tablescatalogue
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 import zlmdb
 from zlmdb.engines.lmdb import engine
 from zlmdb.store import transaction, writing
+from zlmdb.store.readers import Ages, readers
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -83,6 +85,34 @@ def test_a_read_that_has_not_begun_yet_is_none(path: str, monkeypatch: pytest.Mo
         monkeypatch.setattr(type(db._open_store), "begin", late)
         with waiting:
             assert len([one for one in db.readers() if one.age is not None]) == 1
+
+
+class Ends:
+    """A read transaction that another thread ends as soon as it was found open."""
+
+    _write = _brief = False
+    _since = 1.0
+
+    @property
+    def _begun(self) -> bool:
+        self._since = 0.0
+        return True
+
+    def id(self) -> int:
+        return 7
+
+
+def test_a_read_that_ends_while_others_are_looked_at_was_not_open_since_the_start_of_the_machine(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    one = Ends()
+    live: Any = {1: weakref.ref(one)}
+    ages = Ages()
+    ages.look(1e9, live)
+    ages.ended(one)
+    assert caplog.messages == []
+    [reader] = readers([(os.getpid(), 7)], live)
+    assert reader.age is None
 
 
 def test_short_reads_and_writes_are_not_logged(path: str, caplog: pytest.LogCaptureFixture) -> None:

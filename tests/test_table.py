@@ -74,6 +74,28 @@ def t(db: Any) -> Iterator[Any]:
         yield tables
 
 
+class Goes:
+    """A number that adds in a way of its own, as unsigned ones of numpy do, which go on at 0."""
+
+    def __index__(self) -> int:
+        return 2**63 + 5
+
+    def __add__(self, other: int) -> int:
+        return 5
+
+
+def test_a_number_that_adds_in_its_own_way_is_no_other_key(t: Any) -> None:
+    t.seq[5 - 2**63] = "other"
+    key: Any = Goes()
+    for call in (t.seq.get, t.seq.__getitem__, t.seq.__contains__, t.seq.__delitem__):
+        with pytest.raises(zlmdb.EncodeError, match="out of range"):
+            call(key)
+    for store in (t.seq.__setitem__, t.seq.put_new, t.seq.replace, lambda key, value: t.seq.put_many([(key, value)])):
+        with pytest.raises(zlmdb.EncodeError, match="out of range"):
+            store(key, "")
+    assert dict(t.seq) == {5 - 2**63: "other"}
+
+
 def fill(table: Any, count: int) -> dict[str, int]:
     expected = {f"u{i:04}": i for i in range(count)}
     table.update(expected)

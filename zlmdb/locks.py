@@ -104,23 +104,28 @@ class _Deferring:
     def __init__(self) -> None:
         thread: Any = import_module("__pypy__.thread")
         self._stop, self._go_on = thread.signals_enabled.__exit__, thread.signals_enabled.__enter__
-        self._depth, self._main = 0, threading.main_thread().ident
+        self._stopped: list[bool] = []  # whether the block did so, of each that is open
+        self._main = threading.main_thread().ident
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
-        self._depth, self._main = 0, _get_ident()  # whichever thread forked is the main one here
+        if self._main != _get_ident():  # whichever thread forked is the main one here
+            self._stopped.clear()
+            self._main = _get_ident()
 
     def __enter__(self) -> None:
         if _get_ident() == self._main:
-            if self._depth == 0:
-                self._stop()
-            self._depth += 1
+            stops = not self._stopped
+            if stops:
+                try:
+                    self._stop()
+                except RuntimeError:  # this is a finaliser, while a block in a frame below begins or ends
+                    stops = False
+            self._stopped.append(stops)
 
     def __exit__(self, *error: object) -> None:
-        if _get_ident() == self._main:
-            self._depth -= 1
-            if self._depth == 0:
-                self._go_on()
+        if _get_ident() == self._main and self._stopped.pop():
+            self._go_on()
 
 
 undisturbed: AbstractContextManager[Any] = _Deferring() if sys.implementation.name == "pypy" else nullcontext()

@@ -137,11 +137,11 @@ class Attaching(DatabaseState):
                 f"db.table({name!r}, ...) before the block, and use what it returns inside, as t[table]"
             ) from error
         # Another thread may have made it meanwhile: both give the same object. That of *name*, by which others find it,
-        # comes last.
+        # comes last; each comes after what it is used with, also where an interrupt comes in between.
         made: MadeTable[Any] = MadeTable(name, (key, value), several)
         for (part, (part_cls, one)), storage in reversed(list(zip(parts.items(), storages))):
-            found = self._made.setdefault(part, Made(made, part_cls, one))
-            self._storages.setdefault(part, (found.cls, storage))
+            cls, _ = self._storages.setdefault(part, (part_cls, storage))
+            self._made.setdefault(part, Made(made, cls, one))
         tell_more(type(self), parts)
         return self._made[name].made
 

@@ -38,7 +38,6 @@ class IntKey(KeyCodec[int]):
 
     counts_from = 0
     exact = int
-    quick_check = NO_BOOL
     name = "int"
     width = 8
     expects = "an int from -2**63 to 2**63 - 1"
@@ -72,7 +71,9 @@ class IntKey(KeyCodec[int]):
 
     def lookup_source(self, prefix: bytes = b"") -> tuple[str, dict[str, Any]]:
         pack = struct.Struct(f">{len(prefix)}sQ").pack if prefix else _Q.pack
-        return f"pack({f'{prefix!r}, ' if prefix else ''}key + {_BIAS})", {"pack": pack}
+        quick = f"pack({f'{prefix!r}, ' if prefix else ''}key + {_BIAS})"
+        # Others add in ways of their own: an unsigned number of numpy goes on at 0.
+        return f"({quick} if type(key) is int else lookup(key))", {"pack": pack, "lookup": self.lookup(prefix)}
 
     def inline(self) -> Inline:
         return Inline("Q", "type({x}) is int", f"{{x}} + {_BIAS}", f"{{x}} - {_BIAS}")

@@ -54,21 +54,23 @@ class Ages:
         # A quarter: so late may the warning be.
         self.look_at = now + min(self.limit, LONG_READ) / 4
         for transaction in _reading(live):
-            if now - transaction._since > self.limit and transaction not in self._told:
+            since = transaction._since
+            if since and now - since > self.limit and transaction not in self._told:  # 0: it has ended just now
                 self._told.add(transaction)
-                self._tell(transaction, "has been open for")
+                self._tell(transaction, "has been open for", since)
 
     def ended(self, transaction: Any) -> None:
         """A read transaction has ended that was open for too long."""
-        if transaction not in self._told:
-            self._tell(transaction, "was open for")
+        since = transaction._since
+        if since and transaction not in self._told:  # 0: an interrupt came at its end, which is done again
+            self._tell(transaction, "was open for", since)
         self._told.discard(transaction)  # the object may begin again
 
-    def _tell(self, transaction: Any, how: str) -> None:
+    def _tell(self, transaction: Any, how: str, since: float) -> None:
         log.warning(
             "a read transaction of %r %s %.1f seconds, begun at %s: the pages that it reads cannot be used again, so "
             "that the file grows with every write",
-            transaction._store.engine.path, how, _clock() - transaction._since, origin(transaction),
+            transaction._store.engine.path, how, _clock() - since, origin(transaction),
         )  # fmt: skip
 
 
@@ -96,7 +98,8 @@ def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any])
     for pid, snapshot in slots:
         mine = ours.get(snapshot, []) if pid == os.getpid() else []
         one = mine.pop() if mine else None
-        age, opened = (None, None) if one is None else (_clock() - one._since, origin(one))
+        since = 0.0 if one is None else one._since
+        age, opened = (_clock() - since, origin(one)) if since else (None, None)  # 0: it has ended meanwhile
         found.append(Reader(pid, snapshot, age, opened))
     return found
 

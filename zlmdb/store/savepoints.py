@@ -110,7 +110,7 @@ class Savepoints(TransactionState):
             return
         try:
             yield
-        except Exception as error:
+        except BaseException as error:  # such as a KeyboardInterrupt
             self._poison(error)
             raise
 

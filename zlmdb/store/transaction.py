@@ -222,7 +222,8 @@ class Transaction(TransactionEnd, RawRecords):
             elif self._told is None:
                 raw.commit()
             else:
-                self._told.extend(map(_COMMIT, (raw,)))
+                with undisturbed:  # else a signal could come between the commit and what is told
+                    self._told.extend(map(_COMMIT, (raw,)))
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
         if self._turn is not None:

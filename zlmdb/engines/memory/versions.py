@@ -200,7 +200,7 @@ class Versions:
             if locked[0]:
                 self._bury()
         finally:
-            if any(locked):
+            if True in locked:  # without a call, after which an interrupt could come
                 self.lock.release()
 
     def _bury(self) -> None:
