@@ -861,7 +861,8 @@ def test_an_expression_that_doubles_with_each_line_is_called() -> None:
     exec(source, space)
     for function in (space["function"], doubled):
         followed = following().condition(function)
-        assert followed.reasons and followed.node.size < 10
+        assert followed.reasons
+        assert followed.node.size < 10
         agree(followed, function, users(), condition=True)
 
 
