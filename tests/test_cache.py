@@ -425,6 +425,20 @@ def test_a_full_cache_evicts_what_is_not_used(tmp_path: Path, clock: Clock) -> N
         assert len(cache) == 300
 
 
+@pytest.mark.parametrize(("small", "large", "limit"), [(0, 5 << 20, 20 << 20), (2000, 1 << 19, 4 << 20)])
+def test_large_values_do_not_outrun_the_hand(small: int, large: int, limit: int) -> None:
+    """It looks at 4 MiB with each write. Values of more than that were stored as fast as it went round."""
+    with zlmdb.Cache(None, str, bytes, size_limit=limit) as cache:
+        for number in range(small):
+            cache.set(f"small {number}", b"x" * 1000)
+        for number in range(16):
+            cache.set(f"large {number:02}", b"x" * large)
+            assert cache.volume() < 1.4 * limit
+            assert f"large {number:02}" in cache
+            cache.get("large 00")
+        assert "large 00" in cache or small
+
+
 def test_large_values_do_not_empty_the_cache(tmp_path: Path) -> None:
     with zlmdb.Cache(tmp_path, size_limit=6_000_000) as cache:
         for number in range(300):

@@ -12,7 +12,7 @@ import pytest
 import zlmdb
 from zlmdb import desc
 from zlmdb.query import plan
-from zlmdb.tables.executor import cachedcovered, cachedplans, keylookups
+from zlmdb.tables.executor import accessreads, cachedcovered, cachedplans, keylookups
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
@@ -91,6 +91,7 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(module, "CAP", 4)
     for module in (cachedplans, cachedcovered):
         monkeypatch.setattr(module, "FEW", 2)
+    monkeypatch.setattr(accessreads, "_FIRST", (2, 3))
     monkeypatch.setattr(keylookups, "_BLOCK", 5)
     monkeypatch.setattr(keylookups, "_FACTOR", 2)
     monkeypatch.setattr(cachedplans, "BLOCK", 5)
@@ -165,6 +166,32 @@ def test_a_loop_that_writes_visits_what_a_scan_visits() -> None:
             assert seen[0] == seen[1], seed
             assert list(t.rows.items()) == list(t.plain.items())
     db.close()
+
+
+def test_a_queue_in_a_write_transaction_is_emptied_without_reading_all_that_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that are done stay before the others, so that the first records of the table are of no use."""
+    sizes: list[int] = []
+    monkeypatch.setattr(FoundKeys, "_read", lambda found, *args: pytest.fail("the entries were read"))
+    firsts = accessreads.AccessReads._firsts
+
+    def counted(*args: Any, **named: Any) -> Iterator[list[bytes]]:
+        for keys in firsts(*args, **named):
+            sizes.append(len(keys))
+            yield keys
+
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.rows.put_many((number, Row(int(number >= 8000), "a", [])) for number in range(10_000))
+        monkeypatch.setattr(accessreads.AccessReads, "_firsts", counted)
+        for number in range(8000, 8020):
+            waiting = t.rows.where(lambda r: r.place == 1)
+            found = waiting.first()
+            assert found == next(iter(waiting)) == waiting.limit(1).all()[0] == (number, Row(1, "a", []))
+            assert waiting.last() == (9999, Row(1, "a", []))
+            t.rows[number] = replace(found[1], place=0)
+        assert sizes == [16] * 80
+        assert t.rows.select(9900).where(lambda r: r.place == 1).limit(2).keys().all() == [9900, 9901]
 
 
 def below(table: Any, place: int) -> Any:

@@ -853,6 +853,29 @@ def test_more_ways_than_are_followed_are_called() -> None:
     agree(followed, sums, users(), condition=True)
 
 
+def test_an_expression_that_doubles_with_each_line_is_called() -> None:
+    """It has 40 nodes, and 2 ** 40 of them written out: nothing that looks at each would end."""
+    doubled: Function = eval("lambda u: " + "(lambda x: (x + x) % 997)(" * 40 + "u.age" + ")" * 40)
+    source = "def function(u):\n    x = u.age\n" + "    x = (x + x) % 997\n" * 40 + "    return x > 5\n"
+    space: dict[str, Any] = {}
+    exec(source, space)
+    for function in (space["function"], doubled):
+        followed = following().condition(function)
+        assert followed.reasons
+        assert followed.node.size < 10
+        agree(followed, function, users(), condition=True)
+
+
+@pytest.mark.parametrize("count", [90, 400, 4000])
+def test_a_sum_of_thousands_of_parts_needs_no_deep_stack(count: int) -> None:
+    source = "def function(u):\n    x = 0\n" + "".join(f"    x += u.age * {n}\n" for n in range(count)) + "    return x"
+    space: dict[str, Any] = {}
+    exec(source, space)
+    followed = following().value(space["function"])
+    assert followed.reasons == (() if count == 90 else ("it computes more than is followed",))
+    agree(followed, space["function"], users(), condition=False)
+
+
 def test_an_address_is_compared_whole() -> None:
     function: Function = lambda u: u.address == Address("Oslo")  # noqa: E731
     followed = following().condition(function)

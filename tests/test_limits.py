@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import zlmdb
+from zlmdb import Index
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -106,3 +109,22 @@ def test_indexes_that_opening_makes_are_durable_by_a_sync_of_their_own(
     calls.clear()
     with zlmdb.open(tmp_path / "db", Indexed, durability=durability):
         assert calls == []  # nothing had to be made
+
+
+@dataclass
+class Tagged:
+    text: str
+    tags: list[str]
+
+
+@pytest.mark.parametrize("index", ["by_text", "by_tag"])
+def test_an_index_key_that_is_too_long_only_with_the_primary_key_says_so(index: str) -> None:
+    each = Index[str]("tags", each=True) if index == "by_tag" else Index[str]("text")
+    table = types.new_class("Notes", (zlmdb.Table[str, Tagged],), exec_body=lambda space: space.update({index: each}))
+    schema: Any = type("Noted", (zlmdb.Schema,), {"__annotations__": {"notes": table}})
+    with zlmdb.open(None, schema) as db:
+        said = "the key 'a' takes 513 bytes with the 510 of the primary key after it, at most 511 fit"
+        with pytest.raises(zlmdb.EncodeError, match=rf"{index}': {said}.*: shorten one of them$"), db.write() as t:
+            t.notes["k" * 510] = Tagged("a", ["a"])
+        with pytest.raises(zlmdb.EncodeError, match=rf"{index}': {said}"), db.write() as t:
+            t.notes.put_many([("k" * 510, Tagged("a", ["a"]))])

@@ -12,6 +12,7 @@ import pytest
 
 import zlmdb
 from zlmdb import Cbor, ForeignKey, Table
+from zlmdb.tables import links
 
 pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
 
@@ -254,6 +255,17 @@ def test_a_deletion_takes_along_what_cascades_and_no_more(db: Any, how: str) -> 
         assert list(t.people) == ([] if everything else [1, 2])
         assert list(t.tasks) == ([] if everything else [1, 2, 3])
     assert db.check().ok
+
+
+def test_a_refused_deletion_reads_one_of_the_records_that_refer(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[list[bytes]] = []
+    of = links.Owners.of
+    monkeypatch.setattr(links.Owners, "of", lambda owners, key: [found.append(of(owners, key)), found[-1]][1])
+    with db.write() as t:
+        t.invoices.update({number: Invoice(4) for number in range(10, 60)})
+        with pytest.raises(zlmdb.StillLinked):
+            del t.tasks[4]
+    assert max(map(len, found)) == 1
 
 
 def test_fields_are_set_to_none_and_rings_end(db: Any) -> None:

@@ -16,6 +16,7 @@ _SWEEP_EVERY, _SWEEP = 16, 40  # writes between two looks at what has expired, a
 _MEASURE_EVERY = 64  # writes between two looks at the size of the file
 _CULL = 10  # entries that a write to a full cache deletes
 _SCAN, _SCAN_BYTES = 200, 4 << 20  # what it looks at
+_OVER = 4  # a cache that is larger than its limit by a 2 ** _OVER-th deletes what is in use
 _MARKS, _MARK_SECONDS = 512, 5.0  # reads that are noted together in the file, or those of so many seconds
 _MOST_MARKS = 16 * _MARKS  # that are kept as long as they cannot be noted
 _ROUND, _HAND = "round", 0
@@ -53,10 +54,10 @@ class CacheUse(CacheState[K, V]):
         t.entries[key] = data  # after its rows of the lists: if one of these is refused, the others do no harm
         if listed != NEVER:
             t.until.pop((listed, key), None)
-        self._wrote(t, len(data))
+        self._wrote(t, len(data), key)
 
-    def _wrote(self, t: Any, size: int) -> None:
-        """After a write of *size* bytes: what is due from time to time."""
+    def _wrote(self, t: Any, size: int, key: Any = None) -> None:
+        """After a write of *size* bytes, of the entry *key*: what is due from time to time."""
         self._writes += 1
         self._written += size
         if self._writes % _SWEEP_EVERY == 0:
@@ -66,6 +67,8 @@ class CacheUse(CacheState[K, V]):
             self._written = 0
         if self._excess > 0 and self._policy != "none":
             self._evict_some(t, _CULL, self._excess)
+            if self._excess > self._size_limit >> _OVER:
+                self._make_room(t, min(self._excess, 2 * size), key)
 
     def _measure(self) -> None:
         """Find out whether the cache is full, or will be soon."""
@@ -134,6 +137,33 @@ class CacheUse(CacheState[K, V]):
             self._forget(t, key)
         self._excess -= freed
         return len(doomed)
+
+    def _make_room(self, t: Any, size: int, kept: Any) -> None:
+        """Delete what the hand meets, except the entry *kept*, until *size* bytes are free.
+
+        Where values are large, or larger than the ones before, so much is written while the hand goes round that the
+        limit would say nothing. Entries in use are spared as long as they are no more bytes than are to be freed. So
+        this looks at a few times the bytes that were written, and deletes no more entries than were ever stored.
+        """
+        now, spared, freed = t.rounds.get(_ROUND, 1), 0, 0
+        for start in (t.hand.get(_HAND), None):
+            doomed: list[Any] = []
+            for key, data in t.entries.select(start):
+                if freed >= size:
+                    t.hand[_HAND] = key
+                    break
+                if key == kept:
+                    continue
+                if spared < size and (key in self._marked or t.used.get(key, 0) >= now - 1):
+                    spared += len(data)
+                else:
+                    doomed.append(key)
+                    freed += len(data)
+            for key in doomed:
+                self._forget(t, key)
+            if freed >= size:
+                break
+        self._excess -= freed
 
 
 def _unused(key: Any, default: int) -> int:

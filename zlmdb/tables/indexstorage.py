@@ -148,7 +148,7 @@ class IndexStorage:
         except errors.EncodeError as error:
             raise errors.EncodeError(f"index {storage.name!r}: {error}", index=self.name, key=key) from error
         if len(entry) > storage.max_key_size:
-            storage.bad_size(key, len(entry))
+            storage.bad_size(key, len(entry), primary)
         return entry
 
     def entries(self, value: Any, primary: bytes, *, stored: bool = False) -> Collection[bytes]:

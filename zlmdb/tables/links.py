@@ -160,12 +160,15 @@ class Link:
 
 
 class Owners:
-    """Finds the records of *source* that refer to keys by *link*, expired ones too; until the next write."""
+    """Finds the records of *source* that refer to keys by *link*, expired ones too; until the next write.
 
-    __slots__ = ("_cursor", "_exactly", "_link", "_prefix", "_source", "_tail", "close")
+    If *any_one* will do, it finds one of those that refer to a key.
+    """
 
-    def __init__(self, link: Link, source: Table[Any, Any], bound: BoundIndex) -> None:
-        self._link, self._source = link, source
+    __slots__ = ("_any_one", "_cursor", "_exactly", "_link", "_prefix", "_source", "_tail", "close")
+
+    def __init__(self, link: Link, source: Table[Any, Any], bound: BoundIndex, *, any_one: bool = False) -> None:
+        self._link, self._source, self._any_one = link, source, any_one
         self._exactly, self._tail, self._prefix = bound.storage.exactly, bound.storage.tail, source._storage.prefix
         self._cursor = plain_cursor(source, bound.handle)
         self.close = self._cursor.close
@@ -182,6 +185,8 @@ class Owners:
                 if entry >= upper:
                     break
                 found.append(prefix + (entry[tail:] if tail else bytes(cursor.value())))
+                if self._any_one:
+                    break
                 there = cursor.next()
         except Exception as error:
             self._source._txn._fail(error, table=self._source._name, index=self._link.name)

@@ -136,8 +136,13 @@ class _Removal:
             source = link.source_in(self._txn)
             bound = _index(link, source)
             if bound is not None:
-                found.append((link, source, Owners(link, source, bound)))
+                refuses = source._storage.expiring is None and self._refuses(link, source)
+                found.append((link, source, Owners(link, source, bound, any_one=refuses)))
         return found
+
+    def _refuses(self, link: Link, source: Table[Any, Any]) -> bool:
+        """Whether each record of *source* that refers by *link* refuses the deletion: none of them goes itself."""
+        return link.on_delete == "restrict" and source._name not in self._may_go
 
     def close(self) -> None:
         """Close the cursors, before anything is written."""
@@ -163,7 +168,7 @@ class _Removal:
         if link.on_delete == "cascade":
             for owner in owners:
                 self.add(source, owner)
-        elif link.on_delete == "restrict" and owners and source._name not in self._may_go:
+        elif owners and self._refuses(link, source):
             raise _still_linked(link, source, owners[0], target, key)
         else:
             self._held += [(link, source, owner, (target, key)) for owner in owners]

@@ -222,14 +222,15 @@ class Storage(Generic[K, V]):
         except errors.DecodeError as error:
             raise self.named(error, key) from error.__cause__
 
-    def bad_size(self, key: Any, size: int) -> NoReturn:
-        """Raise `EncodeError` for a *key* of *size* bytes in the engine."""
+    def bad_size(self, key: Any, size: int, primary: bytes = b"") -> NoReturn:
+        """Raise `EncodeError` for a *key* of *size* bytes in the engine, of which the last ones are *primary*."""
         if size == 0:
             text = "the key is empty, and this engine has no empty keys: give it at least one byte"
         else:
+            after = f" with the {len(primary)} of the primary key after it" if primary else ""
             text = (
-                f"{self.shown_key} {shortened(key)} takes {size} bytes, at most {self.max_key_size} fit"
-                f"{self.roomier}: shorten it"
+                f"{self.shown_key} {shortened(key)} takes {size} bytes{after}, at most {self.max_key_size} fit"
+                f"{self.roomier}: shorten {'one of them' if primary else 'it'}"
             )
         raise errors.EncodeError(f"{self.shown}: {text}", table=self.name, key=key, size=size, limit=self.max_key_size)
 

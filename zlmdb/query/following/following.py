@@ -18,7 +18,7 @@ from .folding import Changed, Folding
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
 from .mistakes import mistake
-from .nodes import Argument, Called, Given, Node, calls, spelled, walk
+from .nodes import Argument, Called, Given, Node, TooLarge, calls, spelled, walk
 from .opaque import Sight
 from .session import Session
 from .sight import node_of
@@ -320,6 +320,8 @@ class Following:
             raise mistake(refused) from None
         except TooMany:
             node, ways = Called(("there are more ways through it than are followed",)), 0
+        except TooLarge:
+            node, ways = Called(("it computes more than is followed",)), 0
         except Changed:
             node, ways = Called(("it does not do the same each time it is called",)), 0
         finally:

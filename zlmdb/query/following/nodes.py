@@ -24,6 +24,17 @@ N = TypeVar("N", bound="Node")
 Spell = Callable[["Node"], str]
 
 
+DEEPEST = 100
+"""Levels of one expression, each of which takes some calls to evaluate and to write. A deeper one is not followed."""
+
+LARGEST = 10_000
+"""Nodes of one expression written out, where a part that is used twice counts twice. A larger one is not followed."""
+
+
+class TooLarge(BaseException):
+    """An expression has become deeper or larger than is worth following. No Exception, as `trace.Blocked` is none."""
+
+
 class Given:
     """What an expression is evaluated with: a record, the captured values, and the function that it stands for."""
 
@@ -42,7 +53,7 @@ class Given:
 class Node:
     """A part of an expression."""
 
-    __slots__ = ("known", "risky", "settled")
+    __slots__ = ("depth", "known", "risky", "settled", "size")
 
     raises: bool = False
     """Whether evaluating it may raise, its parts aside."""
@@ -56,8 +67,18 @@ class Node:
     risky: bool
     """Whether evaluating it may raise."""
 
+    depth: int
+    """Levels of the expression that it is."""
+
+    size: int
+    """Nodes of the expression that it is, written out."""
+
     def __init__(self, known: Known, *, settled: Optional[bool] = None) -> None:
         parts = self.parts()
+        self.depth = 1 + max([part.depth for part in parts], default=0)
+        self.size = 1 + sum([part.size for part in parts])
+        if self.depth > DEEPEST or self.size > LARGEST:
+            raise TooLarge
         self.known = known
         self.settled = all([part.settled for part in parts]) if settled is None else settled
         self.risky = self.raises or any([part.risky for part in parts])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
@@ -20,6 +20,9 @@ from .foundkeys import FoundKeys, spans_of
 if TYPE_CHECKING:
     from ..selection import Selection
     from ..table import Table
+
+_FIRST = (16, 1000)
+"""Entries that are read together, where they are in the order of the records, before it is known how many there are."""
 
 UNFIT = (errors.EncodeError, ValueError, TypeError)
 """What a value raises that cannot be in an index."""
@@ -99,6 +102,42 @@ class AccessReads:
         """The keys of the records that *accesses* find, which are not read before they are asked for."""
         spans = [spans_of(self._table, self.bound(one), self.ranges(one)) for one in accesses]
         return FoundKeys(self._table, spans, once=self._finds_once(accesses))
+
+    def staged(
+        self, accesses: Sequence[Access], selection: Selection[Any, Any], *, reverse: bool
+    ) -> tuple[FoundKeys, Callable[..., Optional[Iterable[bytes]]], Iterable[Sequence[bytes]], bytes, bytes]:
+        """What a `StagedScan` of *selection* needs of *accesses*, and its range."""
+        firsts = (
+            self._firsts(accesses[0], selection, reverse=reverse) if len(accesses) == 1 and accesses[0].in_order else ()
+        )
+        find = partial(self.few, accesses, selection)
+        return self.found(accesses), find, firsts, selection._lower, selection._upper
+
+    def _firsts(self, access: Access, selection: Selection[Any, Any], *, reverse: bool) -> Iterator[list[bytes]]:
+        """The engine's keys of the first records that *access* finds, in their order, which is that of its entries."""
+        bound, prefix, views = self.bound(access), self._storage.prefix, self._table._txn.buffers
+        if bound is None:
+            return
+        tail = bound.storage.tail
+        lower, upper = self.ranges(access)[0]
+        if tail:  # behind the key of the index, an entry has that of the record: see `AccessPath.narrowed`
+            if selection._upper != self._storage.upper:
+                upper = lower + selection._upper[len(prefix) :]
+            lower += selection._lower[len(prefix) :]
+        for most in _FIRST:
+            cursor = self._table._cursor(bound.handle)
+            try:
+                rows = pairs_from(cursor, lower, upper, reverse, views) if seek(cursor, lower, upper, reverse) else ()
+                pairs = [(entry, bytes(owner)) for entry, owner in islice(rows, most)]
+            finally:
+                cursor.close()
+            yield [prefix + (entry[tail:] if tail else owner) for entry, owner in pairs]
+            if len(pairs) < most:
+                return
+            if reverse:
+                upper = pairs[-1][0]
+            else:
+                lower = pairs[-1][0] + b"\0"
 
     def few(
         self, accesses: Sequence[Access], selection: Selection[Any, Any], lower: bytes, upper: bytes, most: int, *,

@@ -494,7 +494,7 @@ class Running:
         return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
-        selection = self.selection
-        found, find = self.reads.found(accesses), partial(self.reads.few, accesses, selection)
         most, reverse = most_of(self._total()), self._direction()
-        return StagedScan(self.table, found, find, most, selection._lower, selection._upper, reverse=reverse)
+        return StagedScan(
+            self.table, *self.reads.staged(accesses, self.selection, reverse=reverse), most, reverse=reverse
+        )

@@ -130,19 +130,26 @@ class StagedScan(PickedScan):
     """As `PickedScan`, of an index that may have many entries: until that is known, records are read in their order.
 
     *found* has the keys, as long as nothing is written; of more than fit in memory *find* gives those in a range, if
-    there are fewer entries than a number. From *most* entries on all records are read.
+    there are fewer entries than a number. From *most* entries on all records are read. *firsts* are lists of the first
+    keys of all, where the index has them in the order of the records.
     """
 
     def __init__(
-        self, table: Table[Any, Any], found: FoundKeys, find: Callable[..., Optional[Iterable[bytes]]], most: int,
-        lower: bytes, upper: bytes, *, reverse: bool,
+        self, table: Table[Any, Any], found: FoundKeys, find: Callable[..., Optional[Iterable[bytes]]],
+        firsts: Iterable[Sequence[bytes]], lower: bytes, upper: bytes, most: int, *, reverse: bool,
     ) -> None:  # fmt: skip
         super().__init__(table, (), lower, upper, reverse=reverse)
-        self._found, self._find, self._most = found, find, most
+        self._found, self._find, self._firsts, self._most = found, find, firsts, most
         self._lower, self._upper, self._reverse = lower, upper, reverse
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
-        """The engine's pairs of key and value: of all records first, and then of those whose keys were found."""
+        """The engine's pairs of key and value.
+
+        Those of the first keys, then of all records, and then of those whose keys were found.
+        """
+        yield from self._first_pairs()
+        if self._is_written():
+            return
         scans = self._scans
         for entries, records in stages(self._most):
             if self._is_found(entries):
@@ -160,6 +167,19 @@ class StagedScan(PickedScan):
                     yield from super().pairs()
                     return
         yield from super().pairs()
+
+    def _first_pairs(self) -> Iterator[tuple[bytes, Any]]:
+        """Those of the first keys; if something is written meanwhile, then all that follow."""
+        for keys in self._firsts:
+            self._keys = [key for key in keys if self._lower <= key < self._upper]
+            yield from super().pairs()
+            if self._is_written():
+                return
+            if self._keys and self._reverse:
+                self._upper = self._keys[-1]
+            elif self._keys:
+                self._lower = self._keys[-1] + b"\0"
+        self._keys = ()
 
     def _is_written(self) -> bool:
         """Whether something was written, so that what was read beforehand is of no use."""

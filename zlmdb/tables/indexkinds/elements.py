@@ -76,5 +76,5 @@ class ElementStorage(IndexStorage):
         except errors.EncodeError as error:
             raise self._named(error, key) from error
         if len(entry) > storage.max_key_size:
-            storage.bad_size(key, len(entry))
+            storage.bad_size(key, len(entry), primary)
         return entry
