@@ -127,6 +127,10 @@ def test_what_takes_a_block_says_so(db: Any) -> None:
         pass
 
 
+def test_shells_list_the_tables(db: Any) -> None:
+    assert [name for name in dir(db.auto) if not name.startswith("_")] == ["counts", "users"]
+
+
 def test_unique_indexes_are_looked_up(db: Any) -> None:
     by_name = db.auto.users.by_name
     assert by_name["ann"] == by_name.get("ann") == User("ann", 30)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import keyword
 import re
+from contextlib import suppress
 from pathlib import Path
 from types import new_class
-from typing import Any
+from typing import Any, Literal, get_origin, get_type_hints
 
 import pytest
 from hypothesis import example, given
@@ -46,6 +48,16 @@ def test_errors_have_the_documented_details_and_no_other_names(error: str) -> No
     cls = getattr(zlmdb, error)
     builtin = {name for base in cls.__mro__ if base.__module__ == "builtins" for name in dir(base)}
     assert {one for one in dir(cls) if not one.startswith("_")} - builtin == details - builtin
+
+
+@pytest.mark.parametrize("name", [*CLASSES, "Cache", "Changes", "Queue", "Reader", "Worker"])
+def test_no_property_says_at_run_time_that_it_gives_one_of_some_values(name: str) -> None:
+    """Jedi, which completes names in Jupyter, resolves that and fails: then ``db.`` and the tab key gave nothing."""
+    for one in dir(getattr(zlmdb, name)):
+        found = inspect.getattr_static(getattr(zlmdb, name), one)
+        if isinstance(found, property) and inspect.isfunction(found.fget):
+            with suppress(NameError):  # it is known to type checkers only, and Jedi takes it as a text
+                assert get_origin(get_type_hints(found.fget).get("return")) is not Literal, one
 
 
 def test_every_public_name_of_a_table_is_refused_as_an_index() -> None:

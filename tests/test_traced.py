@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -51,9 +51,9 @@ def look(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
 
 
 @contextmanager
-def looking(get: Callable[[], Any], put: Callable[[Any], None]) -> Iterator[None]:
+def looking(get: Callable[[], Any], put: Callable[[Any], None], tracer: Any = look) -> Iterator[None]:
     before = get()
-    put(look)
+    put(tracer)
     try:
         yield
     finally:
@@ -72,6 +72,72 @@ def test_references_are_counted_right_where_a_tracer_watches_the_import(watched:
         spec.loader.exec_module(again)
     names = "IDLE", "_TABLE", "IN_LOOP", "_VIEW"
     assert [getattr(again, name) for name in names] == [getattr(pool, name) for name in names]
+
+
+def grown(person: Person) -> bool:
+    return person.age > 3
+
+
+FILE = grown.__code__.co_filename
+LINE = grown.__code__.co_firstlineno + 1
+
+
+SPACE: dict[str, Any] = {"__name__": "pdb"}
+exec("def shown(value): return repr(value)", SPACE)
+shown: Callable[[Any], str] = SPACE["shown"]  # as pdb shows it
+
+
+def test_a_function_of_a_query_with_a_breakpoint_is_called_for_each_record(db: Any) -> None:
+    with db.read() as t:
+        assert not t.persons.where(grown).explain().called  # it is read, and kept
+        breakpoint_ = bdb.Breakpoint(FILE, LINE)
+        try:
+            for matches in grown, lambda one: one.age > 1 and grown(one):
+                assert "a debugger stops in it" in str(t.persons.where(matches).explain())
+                assert t.persons.where(matches).count() == 5
+        finally:
+            breakpoint_.deleteMe()
+        assert not t.persons.where(grown).explain().called
+
+
+def test_a_breakpoint_in_the_line_of_a_lambda_is_in_it_if_its_condition_speaks_of_the_record(db: Any) -> None:
+    matches = lambda person: person.age > 3  # noqa: E731
+    line = matches.__code__.co_firstlineno
+    with db.read() as t:
+        for condition, called in ("person.age == 5", True), ("line == 5", False), (None, False):
+            breakpoint_ = bdb.Breakpoint(FILE, line, cond=condition)
+            try:
+                assert bool(t.persons.where(matches).explain().called) is called
+            finally:
+                breakpoint_.deleteMe()
+
+
+def test_breakpoints_of_debugpy_are_seen(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = SimpleNamespace(condition=None, expression="'age is %s' % (person.age)")
+    debugger = SimpleNamespace(breakpoints={FILE: {LINE: one}})
+    with db.read() as t:
+        assert not t.persons.where(grown).explain().called
+        monkeypatch.setitem(sys.modules, "pydevd", cast(Any, SimpleNamespace(get_global_debugger=lambda: debugger)))
+        assert "a debugger stops in it" in str(t.persons.where(grown).explain())
+        assert not t.persons.where(lambda person: person.age > 4).explain().called
+        monkeypatch.setitem(sys.modules, "pydevd", cast(Any, object()))  # another version
+        assert not t.persons.where(grown).explain().called
+
+
+def test_who_steps_into_a_function_that_is_read_is_told_so(db: Any) -> None:
+    seen: set[str] = set()
+
+    def tracer(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code is matches.__code__:
+            seen.add(shown(frame.f_locals["person"]))
+        return tracer
+
+    def matches(person: Any) -> Any:
+        return person.age > 3
+
+    with db.read() as t, looking(sys.gettrace, sys.settrace, tracer):
+        assert t.persons.where(matches).count() == 5
+    assert "<person: zlmdb reads the function; continue, and it is called with records>" in seen
 
 
 class Quitter(bdb.Bdb):

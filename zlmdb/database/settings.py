@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from ..store.layout import Layout
 from .state import DatabaseState
+
+if TYPE_CHECKING:
+    # Not at run time: Jedi, which completes names in Jupyter, fails on a property that gives a Literal.
+    from ..store.layout import Layout
 
 
 class Settings(DatabaseState):

@@ -164,6 +164,9 @@ class AutoTables:
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, (cls, _) in self._db._storages.items() if not cls._part])
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self})  # as shells complete them
+
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: db.auto.{name}[key] = value stores a record")
 

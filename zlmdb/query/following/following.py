@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Mapping, Sequence
+from sys import modules
 from typing import Any, Callable, Optional, Union
 
 from ...handlers import let_through
@@ -13,6 +14,7 @@ from .answers import Text, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
 from .captured import Step, cells_again, frozen, plain_cells, read_again
 from .code import ByCode, understood
+from .debugged import stops_in
 from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
@@ -45,6 +47,7 @@ class Reading:
         "calls",
         "cells",
         "condition",
+        "debugged",
         "guards",
         "kept",
         "keyed",
@@ -65,6 +68,7 @@ class Reading:
         self.cells = None if self.guards else plain_cells(self.steps)
         self.ways = ways
         self.condition = condition
+        self.debugged = session.debugged
         self.to_check = _CHECKED
         self.calls = bool(calls(node))
         self.links = _has_links(node)
@@ -76,7 +80,7 @@ class Reading:
         made = cls.__new__(cls)
         made.node, made.keyed, made.condition, made.trusted = node, keyed, condition, True
         made.kept, made.steps, made.guards, made.cells = {}, (), (), None
-        made.ways, made.to_check, made.calls = 1, 0, bool(calls(node))
+        made.ways, made.to_check, made.calls, made.debugged = 1, 0, bool(calls(node)), False
         made.links = _has_links(node)
         return made
 
@@ -299,6 +303,8 @@ class Following:
             return self._read(function, condition)
         known = self._kept[condition]._kept.get(id(code))  # `ByCode.get`, without the call
         kept: Sequence[Reading] = known[1] if known is not None and known[0]() is code else ()
+        if kept and ("bdb" in modules or "pydevd" in modules) and stops_in(code):  # since it was read
+            kept = ()
         for reading in kept:
             cells = reading.cells
             if cells is None or type(function) is not types.FunctionType:
@@ -308,7 +314,8 @@ class Following:
             if values is not None:
                 return Followed(reading, function, values)
         followed = self._read(function, condition)
-        self._kept[condition].keep(code, [followed.reading, *kept][:_VARIANTS])
+        if not followed.reading.debugged:
+            self._kept[condition].keep(code, [followed.reading, *kept][:_VARIANTS])
         return followed
 
     def _read(self, function: Function, condition: Use) -> Followed:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 
 from ...values.base import typename
 from . import compared, fields
+from .debugged import shows
 from .known import BOOL, FLOAT, INT, NUMBERS, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Node
 from .operations import Apply, Binary, Compare, IsNone, Unary
@@ -78,6 +79,8 @@ class Recorder:
         return str(concrete(self, "str()"))
 
     def __repr__(self) -> str:
+        if shows():
+            return f"<{self.zlmdb_node!r}: zlmdb reads the function; continue, and it is called with records>"
         return repr(concrete(self, "repr()"))
 
     def __format__(self, how: str) -> str:

@@ -22,6 +22,7 @@ from .captured import (
     read_static,
 )
 from .code import Code, IsOperand, examined, with_members
+from .debugged import stops_in
 from .known import SOMETHING, Home, Known, kind_of
 from .nodes import Node
 from .opaque import parameter
@@ -36,6 +37,7 @@ class Session(Trace):
     def __init__(self, home: Home, function: Any) -> None:
         super().__init__(home)
         self.captured = Captured(self.values, function)
+        self.debugged = False
         self._seen: dict[int, Any] = {}
         self._copies: dict[int, Any] = {}
 
@@ -83,6 +85,9 @@ class Session(Trace):
         info = examined(function.__code__)
         if info.reason:
             self.block(f"{function.__qualname__}: {info.reason}")
+        if stops_in(function.__code__):
+            self.debugged = True
+            self.block(f"{function.__qualname__}: a debugger stops in it")
         self._check_operands(function, info)
         self.learn(none=info.tests_none, members=bool(info.operands))
         return self._made(slot, function, info)
