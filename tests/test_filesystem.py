@@ -6,6 +6,8 @@ import errno
 import logging
 import os
 import shutil
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,94 @@ def test_a_file_system_without_locks_is_told_and_leaves_nothing_locked(
     for opened in (lambda: zlmdb.open(tmp_path / "other", Store), lambda: zlmdb.Cache(tmp_path / "cache")):
         with pytest.raises(zlmdb.DiskError, match="local file system"):
             opened()
+
+
+def sqlite(place: Path) -> None:
+    sqlite3.connect(place / "app.db").execute("create table t(a)").connection.close()
+
+
+def leveldb(place: Path) -> None:
+    for name in ("CURRENT", "LOCK", "MANIFEST-000002"):
+        (place / name).touch()
+
+
+def single_file(place: Path) -> None:
+    with zlmdb.open(place.parent / "other", Store) as db:
+        db.backup(place / "monday.mdb")
+
+
+def cache(place: Path) -> None:
+    zlmdb.Cache(place).close()
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "name"),
+    [(sqlite, "SQLite", "app.db"), (leveldb, "LevelDB", "CURRENT"), (single_file, "LMDB", "monday.mdb"),
+     (cache, "cache", "boot")],
+)  # fmt: skip
+def test_a_directory_with_another_database_is_not_taken_for_a_place_of_a_new_one(
+    tmp_path: Path, make: Callable[[Path], None], kind: str, name: str
+) -> None:
+    """A new, empty database was made beside it, as if the other one had no records."""
+    place = tmp_path / "db"
+    place.mkdir()
+    make(place)
+    before = sorted(os.listdir(place))
+    for opened in (lambda: zlmdb.open(place, Store), lambda: zlmdb.Database(str(place))):
+        with pytest.raises(zlmdb.InvalidDatabase, match=rf"{kind}.*{name}.*of its own.*data\.mdb"):
+            opened()
+    assert sorted(os.listdir(place)) == before
+    zlmdb.open(place / "data.mdb", Store).close()  # whoever names the file wants it there
+    with zlmdb.open(place, Store) as db, db.write() as t:
+        t.rows[1] = "one"
+
+
+def test_other_files_in_the_directory_are_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import zlmdb")
+    (tmp_path / "empty.db").touch()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.db")
+    zlmdb.open(tmp_path, Store).close()
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_the_path_of_a_new_data_file_is_that_file_and_not_a_directory(tmp_path: Path, layout: Any) -> None:
+    """``data.mdb`` was made as a directory, after which the directory around it could not be opened."""
+    place = tmp_path / "new"
+    with pytest.raises(FileNotFoundError, match="no database at"):
+        zlmdb.open(place / "data.mdb", readonly=True)
+    with zlmdb.open(place / "data.mdb", Store, layout=layout) as db, zlmdb.open(place, Store) as same:
+        with db.write() as t:
+            t.rows[1] = "one"
+        with same.read() as t:
+            assert dict(t.rows) == {1: "one"}
+        db.backup(tmp_path / "backup")
+    assert (place / "data.mdb").is_file()
+    zlmdb.Database.restore(tmp_path / "backup", tmp_path / "restored" / "data.mdb")
+    with zlmdb.open(tmp_path / "restored", readonly=True) as db, db.read() as t:
+        assert dict(t["rows"]) == {1: "one"}
+    (tmp_path / "data.mdb").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match="is a link to"):
+        zlmdb.open(tmp_path / "data.mdb", Store)
+
+
+@pytest.mark.parametrize("path", ["file:{}", "file://{}", "file:{}?mode=ro"])
+def test_a_url_of_a_file_is_no_name_of_a_directory(tmp_path: Path, path: str) -> None:
+    given = path.format(tmp_path / "db")
+    with pytest.raises(ValueError, match=r"is a URL: give the path itself, '/.*/db'$"):
+        zlmdb.open(given, Store)
+
+
+def test_a_slash_after_the_name_of_a_file_is_told(tmp_path: Path) -> None:
+    zlmdb.open(tmp_path, Store).close()
+    with pytest.raises(FileExistsError, match="is a file, not a directory"):
+        zlmdb.open(f"{tmp_path}/data.mdb/", Store)
+
+
+def test_a_full_disk_is_named_where_a_directory_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: str, **_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    monkeypatch.setattr(os, "makedirs", full)
+    with pytest.raises(zlmdb.DiskError, match="no room on the disk for the directory"):
+        zlmdb.open(tmp_path / "db", Store)

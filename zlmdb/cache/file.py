@@ -95,8 +95,8 @@ class CacheFile:
 
     def _refuse(self, found: str) -> NoReturn:
         raise InvalidDatabase(
-            f"{self._path!r} is not the directory of a cache, as it contains {found!r}: a cache takes a directory of its "
-            f"own, which is emptied when the machine has stopped while it was in use; choose another path",
+            f"{self._path!r} is not the directory of a cache, as it contains {found!r}: a cache takes a directory of "
+            f"its own, which is emptied when the machine has stopped while it was in use; choose another path",
             path=self._path,
         )
 
