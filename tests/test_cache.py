@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import enum
+import errno
 import os
 import pickle
 import subprocess
@@ -821,6 +822,18 @@ def test_a_cache_whose_file_is_on_another_disk_is_emptied_there(
         assert len(cache) == 0
         cache["b"] = 2
     assert (tmp_path / "disk" / "data.mdb").exists()
+
+
+def test_a_cache_on_a_full_disk_names_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(zlmdb.DiskError, match=r"cache '.*' could not be written .*: make room") as caught:
+        zlmdb.Cache(tmp_path)
+    assert caught.value.path == str(tmp_path)
+    monkeypatch.undo()
+    zlmdb.Cache(tmp_path).close()
 
 
 def test_boots_without_names_are_told_by_their_time() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import engine, filesystem
+from zlmdb.engines.lmdb.errors import translate
 from zlmdb.store import writerlock
 
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
@@ -81,6 +83,17 @@ def test_hard_links_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING, logger="zlmdb"):
         zlmdb.open(tmp_path / "other.mdb", Store).close()
     assert "2 hard links" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [(errno.ENOSPC, "the disk is full: make room"), (errno.EDQUOT, "quota"), (errno.EFBIG, "`ulimit -f`"),
+     (errno.EIO, "is the disk full, .*, or the disk damaged"), (errno.EBADF, "os.closerange")],
+)  # fmt: skip
+def test_an_error_of_the_system_says_what_to_do(code: int, advice: str) -> None:
+    found = translate(zlmdb.lmdb.Error(f"mdb_txn_commit: {os.strerror(code)}"), path="db")
+    assert isinstance(found, zlmdb.DiskError)
+    assert re.match(rf"'db': .*{advice}.*\(mdb_txn_commit: ", str(found))
 
 
 @pytest.mark.parametrize(("free", "semaphores"), [(1 << 30, True), (1 << 10, False)])

@@ -8,6 +8,7 @@ closes it syncs the file and marks it clean.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Generator
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, NoReturn, Optional
 
 from .. import Database, DiskError, Error, InvalidDatabase
-from ..directories import make_directory
+from ..directories import NO_ROOM, make_directory
 from ..store.lockfile import NO_LOCKS
 
 _CLEAN = "clean"
@@ -67,6 +68,10 @@ class CacheFile:
         if others and not os.path.isfile(self._mark):  # looked at last: a cache makes its mark first
             self._refuse(others[0])
         make_directory(path)
+        with self._disk_errors():
+            self._begin(keep)
+
+    def _begin(self, keep: bool) -> None:
         users = self._open_users()
         self._users: Optional[IO[bytes]] = users
         try:
@@ -80,6 +85,20 @@ class CacheFile:
         except BaseException:
             users.close()
             raise
+
+    @contextmanager
+    def _disk_errors(self) -> Generator[None, None, None]:
+        """A block that writes the small files of the cache. Raises `DiskError` if the disk does not let it."""
+        try:
+            yield
+        except OSError as error:
+            if isinstance(error, Error) or error.errno not in (*NO_ROOM, errno.EIO):
+                raise
+            raise DiskError(
+                f"the files of the cache {self._path!r} could not be written ({error}): make room, or choose another "
+                f"path",
+                path=self._path,
+            ) from error
 
     def _empty(self) -> None:
         """Delete the file of the cache; its directory, which may be a link to another disk, stays."""

@@ -21,6 +21,7 @@ from ..directories import make_directory
 from ..engines import Engine, registry
 from ..namedtuples import NamedTuple
 from ..store import openstores
+from ..store.lockfile import NO_LOCKS, without_locks
 from ..store.store import Store
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
@@ -364,6 +365,8 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
+            if error.errno in NO_LOCKS:
+                raise without_locks(lock, error) from error
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
             raise errors.DatabaseInUse(

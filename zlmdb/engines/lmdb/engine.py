@@ -196,6 +196,7 @@ class LmdbEngine:
         if self._opened is None:
             return
         require_same(self.path, self.file, self._opened, self.identity())
+        presence.require_open(self._present, self._opened, self.path)
         if self._locked is not None:
             require_same(self.path, self.lock_file, self._locked, identity_of(self.lock_file))
         structure.check_length(self.file)

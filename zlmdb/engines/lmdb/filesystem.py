@@ -103,7 +103,8 @@ def no_space(file: str, error: Exception) -> Optional[errors.DiskError]:
     if free < _SOME_ROOM:
         return None
     return errors.DiskError(
-        f"no space for the locks of {file!r}, though its disk has {free} bytes free ({error}): on macOS and BSD the "
-        f"system's semaphores are used up, see them with `ipcs -s` and remove those that nobody uses with `ipcrm -s`",
+        f"no space for the files of {file!r}, though its disk has {free} bytes free ({error}): the disk has no room "
+        f"for more files, as `df -i` tells, or this user's quota is used up; on macOS and BSD it is the system's "
+        f"semaphores, see them with `ipcs -s` and remove those that nobody uses with `ipcrm -s`",
         path=file,
     )
