@@ -526,4 +526,12 @@ def test_who_may_not_write_is_told_of_permissions_and_of_readonly(place: Path) -
 @as_root
 def test_a_directory_that_may_not_be_entered_is_not_said_to_lack_a_database(place: Path) -> None:
     place.chmod(0o700)
+    restore = """
+        try:
+            zlmdb.Database.restore(sys.argv[1] + "/data.mdb", "/nowhere/db")
+        except PermissionError as error:
+            print(type(error).__name__)
+    """
     assert as_nobody(OPEN, place, "ro").startswith("PermissionError")
+    assert as_nobody(OPEN, place).startswith("PermissionError")
+    assert as_nobody(restore, place) == "PermissionError\n"

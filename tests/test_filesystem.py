@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,26 @@ def test_network_file_systems_are_warned_of(
     assert len(caplog.records) == warned, "once for a place"
 
 
+def test_a_reader_on_an_overlay_reads_what_is_written_later(tmp_path: Path) -> None:
+    """It read the file of the lower layer, and the first writer made a copy of that in the upper one."""
+    lower, upper, merged = tmp_path / "lower", tmp_path / "upper", tmp_path / "merged"
+    for place in (lower, upper, merged):
+        place.mkdir()
+    zlmdb.open(lower / "db", Store).close()
+    script = f"""
+        mount -t tmpfs tmpfs {upper} && mkdir {upper}/new {upper}/work &&
+        mount -t overlay overlay -o lowerdir={lower},upperdir={upper}/new,workdir={upper}/work {merged}
+    """
+    try:
+        if shutil.which("mount") is None or subprocess.run(script, shell=True, capture_output=True).returncode:
+            pytest.skip("layers can only be mounted by root, on Linux")
+        with zlmdb.open(merged / "db", readonly=True):
+            assert (upper / "new" / "db" / "data.mdb").exists()
+    finally:
+        for place in (merged, upper):
+            subprocess.run(["umount", "--lazy", str(place)], capture_output=True, check=False)
+
+
 def test_hard_links_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     zlmdb.open(tmp_path / "data", Store).close()
     os.link(tmp_path / "data" / "data.mdb", tmp_path / "other.mdb")
@@ -94,6 +115,12 @@ def test_an_error_of_the_system_says_what_to_do(code: int, advice: str) -> None:
     found = translate(zlmdb.lmdb.Error(f"mdb_txn_commit: {os.strerror(code)}"), path="db")
     assert isinstance(found, zlmdb.DiskError)
     assert re.match(rf"'db': .*{advice}.*\(mdb_txn_commit: ", str(found))
+
+
+def test_a_file_that_is_immutable_is_told() -> None:
+    found = translate(zlmdb.lmdb.Error(f"db: {os.strerror(errno.EPERM)}"))
+    assert isinstance(found, zlmdb.ReadonlyDatabase)
+    assert "lsattr" in str(found)
 
 
 @pytest.mark.parametrize(("free", "semaphores"), [(1 << 30, True), (1 << 10, False)])

@@ -228,6 +228,26 @@ def test_a_copy_for_which_there_is_no_descriptor_leaves_nothing(
     assert sorted(os.listdir(tmp_path)) == before
 
 
+def test_a_copy_that_another_one_takes_for_the_remains_of_a_third_begins_again(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of backups to one path at the same time, one failed with FileNotFoundError."""
+    plain, target, names = os.open, tmp_path / "target", list[str]()
+
+    def removed_before(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if str(path).endswith(".tmp") and flags == os.O_RDONLY:
+            names.append(path)
+            if len(names) == 1:
+                os.unlink(path)
+        return plain(path, flags, *rest, **more)
+
+    with zlmdb.open(db) as source:
+        monkeypatch.setattr(os, "open", removed_before)
+        source.backup(target)
+    assert len(set(names)) == 2
+    assert sorted(os.listdir(tmp_path)) == ["db", "target"]
+
+
 def test_a_full_disk_is_told_where_a_copy_begins(db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: str, mode: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)

@@ -78,6 +78,8 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     engine, there = registry.engine(os.fspath(backup)), registry.engine(os.fspath(target))
     source, final = file_of(engine), _followed(file_of(there))
     if not os.path.isfile(source):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(source)  # which this user may not be permitted
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
     with unwritten(engine):
         _verify(engine, source, told)

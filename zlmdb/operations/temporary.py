@@ -99,6 +99,8 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
             return
         try:
             descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # another copy has taken it for one that a killed process has left
+            continue
         except BaseException:  # of those, this process has too many
             with suppress(OSError):
                 os.rmdir(path) if os.path.isdir(path) else os.unlink(path)

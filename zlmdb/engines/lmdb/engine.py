@@ -142,8 +142,9 @@ class LmdbEngine:
         """A new environment, *readonly* if only for now. Reserves address space when no maximum size is given."""
         path, options = self.path, self.options._replace(readonly=True) if readonly else self.options
         new = not os.path.exists(self.file)
-        if new and (options.readonly or not self.create):
+        if new:
             require_permitted(self.file)
+        if new and (options.readonly or not self.create):
             raise FileNotFoundError(
                 f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
                 "to make it"

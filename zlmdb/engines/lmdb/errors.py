@@ -105,6 +105,12 @@ def translate(error: Exception, **details: Any) -> Exception:
             f"the files in it ({text})",
             **details,
         )
+    if os.strerror(errno.EPERM) in text:
+        return errors.ReadonlyDatabase(
+            f"the file may not be written, as `lsattr` tells of one that is immutable or append-only: change that, or "
+            f"open it with readonly=True ({text})",
+            **details,
+        )
     if isinstance(error, lmdb.BadValsizeError) and "put" in text:  # keys are looked at before
         return errors.EncodeError(
             f"the value has 4 GiB or more, and LMDB holds up to {LARGEST_VALUE} bytes: store it in parts, or in a file "

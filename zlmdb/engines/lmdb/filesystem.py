@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from contextlib import suppress
 from typing import Optional
 
 from ... import errors
@@ -26,6 +27,8 @@ def look_at(file: str) -> bool:
     Whether it is on no network, as far as is known.
     """
     kind = file_system(file)
+    if kind == "overlay":
+        copy_up(file)
     is_remote = kind is not None and re.fullmatch(_NETWORK, kind) is not None
     if is_remote:
         log.warning(
@@ -44,6 +47,16 @@ def look_at(file: str) -> bool:
             file, links,
         )  # fmt: skip
     return not is_remote
+
+
+def copy_up(file: str) -> None:
+    """Have an overlay file system copy *file* to where it is written, if this user may write to it.
+
+    As in a container whose image has the database. Who has opened it to read before that copy is made by the first
+    writer reads the old one for ever.
+    """
+    with suppress(OSError):  # there is none yet, or this user may not
+        os.close(os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)))
 
 
 class Mount(NamedTuple):
