@@ -227,7 +227,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     def close(self) -> None:
         """Close the database; closing the last one of a file closes its environment. Closing twice does nothing.
 
-        Raises `DatabaseInUse` if it has open transactions.
+        Raises `DatabaseInUse` if it has open transactions, `DiskError` if the last flush of ``flush_every=`` fails; it
+        is open then, and can be closed again.
         """
         self._close()
 

@@ -33,8 +33,8 @@ _NOT_WRITTEN = (
     "-f` tells, or the disk damaged, as the log of the system tells?"
 )
 _OF_SYSTEM = {
-    errno.ENOSPC: "the disk is full: make room and try again; nothing was stored",
-    errno.EDQUOT: "this user's quota of the disk is used up: make room and try again; nothing was stored",
+    errno.ENOSPC: "the disk is full: make room and try again",
+    errno.EDQUOT: "this user's quota of the disk is used up: make room and try again",
     errno.EFBIG: "the size of files is limited, as `ulimit -f` tells: raise the limit and open the database again",
     errno.EBADF: "this program has closed the files of the database, as os.closerange() does: leave them open",
 }
