@@ -110,7 +110,8 @@ class CacheFile:
             if name not in _OWN and not name.endswith(".tmp"):
                 self._refuse(os.path.join(self.database, name))
         for name in names:
-            Database.scratch(os.path.join(self.database, name))
+            path = os.path.join(self.database, name)
+            os.remove(path) if os.path.islink(path) else Database.scratch(path)
 
     def _refuse(self, found: str) -> NoReturn:
         raise InvalidDatabase(
