@@ -134,16 +134,20 @@ def test_a_mount_that_is_read_only_here_may_be_writable_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = tmp_path / "mountinfo"
+    zlmdb.open(tmp_path / "db", Store).close()
 
     class Flags:
         f_flag = 1  # ST_RDONLY
 
     monkeypatch.setattr(os, "statvfs", lambda path: Flags)
     mount_of = filesystem.mount_of
-    monkeypatch.setattr(filesystem, "mount_of", lambda path: mount_of(path, str(table)))
+    monkeypatch.setattr(filesystem, "mount_of", lambda path, mounts="": mount_of(path, str(table)))
     for options, expected in (("ro,relatime", True), ("rw,relatime", False), ("rw,errors=remount-ro", False)):
         table.write_text(f"22 1 0:1 / / ro,relatime - ext4 /dev/sda1 {options}\n")
         assert filesystem.is_read_only(str(tmp_path)) is expected
+    monkeypatch.setattr(access, "can_lock", lambda lock: False)
+    with pytest.raises(zlmdb.ReadonlyDatabase, match=r"mounted read-only here.* Mount it writable.*lock=False"):
+        zlmdb.open(tmp_path / "db", readonly=True)
 
 
 # -- what is no data file -------------------------------------------------------------------------------------------

@@ -71,12 +71,18 @@ def is_read_only(path: str) -> bool:
 
     Mounted read-only at one place, as in a container, it may be writable at another one.
     """
-    try:
-        here = os.statvfs(path).f_flag & _READ_ONLY
-    except (OSError, AttributeError):  # the system has no statvfs
+    if not is_mounted_read_only(path):
         return False
     found = mount_of(path)
-    return bool(here) and (found is None or found.read_only)
+    return found is None or found.read_only
+
+
+def is_mounted_read_only(path: str) -> bool:
+    """Whether *path* cannot be written by this path; perhaps by that of another mount."""
+    try:
+        return bool(os.statvfs(path).f_flag & _READ_ONLY)
+    except (OSError, AttributeError):  # the system has no statvfs
+        return False
 
 
 def file_system(path: str, mounts: str = MOUNTS) -> Optional[str]:
