@@ -134,16 +134,20 @@ def test_a_mount_that_is_read_only_here_may_be_writable_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = tmp_path / "mountinfo"
+    zlmdb.open(tmp_path / "db", Store).close()
 
     class Flags:
         f_flag = 1  # ST_RDONLY
 
     monkeypatch.setattr(os, "statvfs", lambda path: Flags)
     mount_of = filesystem.mount_of
-    monkeypatch.setattr(filesystem, "mount_of", lambda path: mount_of(path, str(table)))
+    monkeypatch.setattr(filesystem, "mount_of", lambda path, mounts="": mount_of(path, str(table)))
     for options, expected in (("ro,relatime", True), ("rw,relatime", False), ("rw,errors=remount-ro", False)):
         table.write_text(f"22 1 0:1 / / ro,relatime - ext4 /dev/sda1 {options}\n")
         assert filesystem.is_read_only(str(tmp_path)) is expected
+    monkeypatch.setattr(access, "can_lock", lambda lock: False)
+    with pytest.raises(zlmdb.ReadonlyDatabase, match=r"mounted read-only here.* Mount it writable.*lock=False"):
+        zlmdb.open(tmp_path / "db", readonly=True)
 
 
 # -- what is no data file -------------------------------------------------------------------------------------------
@@ -212,8 +216,9 @@ def test_a_file_removed_or_replaced_while_open_is_noticed(how: str, tmp_path: Pa
         else:
             shutil.copy(tmp_path / "db" / "data.mdb", tmp_path / "other")
             os.replace(tmp_path / "other", tmp_path / "db" / "data.mdb")
-        with pytest.raises(zlmdb.InvalidDatabase, match=how):
-            engine.check_file()
+        for look in (engine.check_file, db.check):
+            with pytest.raises(zlmdb.InvalidDatabase, match=how):
+                look()
 
 
 def test_what_was_replaced_while_open_stays_closed_to_writers_and_says_why_to_who_opens_it(tmp_path: Path) -> None:
@@ -284,6 +289,81 @@ def test_who_has_too_many_files_open_is_told_so(tmp_path: Path) -> None:
     )
     assert not done.stderr, done.stderr
     assert set(done.stdout.split()) == {"True"}
+
+
+def run_closing(program: str, path: Path) -> str:
+    """What *program* prints, for which descriptors have run out, or were closed."""
+    start = """
+        import os, resource, sys, zlmdb
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+        path = sys.argv[1]
+        db = zlmdb.open(path, Store)
+        with db.write() as t:
+            t.numbers[1] = 1
+        def write():
+            db._open_store.look_at = 0.0
+            try:
+                with db.write() as t:
+                    t.numbers[2] = 2
+                print("written")
+            except OSError as error:
+                print(type(error).__name__, error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(start) + textwrap.dedent(program), str(path)],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def test_a_write_needs_no_further_descriptor(tmp_path: Path) -> None:
+    """It failed with "Too many open files", since it looked at the length of the file."""
+    program = """
+        write()  # which imports what it needs
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        try:
+            while True:
+                os.open("/dev/null", os.O_RDONLY)
+        except OSError:
+            write()
+    """
+    assert run_closing(program, tmp_path / "db") == "written\n" * 2
+
+
+def test_a_program_that_has_closed_all_files_is_told_and_nothing_is_written_into_its_new_ones(tmp_path: Path) -> None:
+    """LMDB wrote its pages into a file that had got the descriptor of the data file."""
+    program = """
+        out = os.dup(1)
+        os.dup2(2, 200)
+        os.closerange(3, 200)
+        victims = [os.open(f"{path}-{n}", os.O_RDWR | os.O_CREAT) for n in range(20)]
+        sys.stdout.flush()
+        write()
+        write()
+        print([os.fstat(victim).st_size for victim in victims if os.fstat(victim).st_size])
+        sys.stdout.flush()
+        os._exit(0)
+    """
+    told = run_closing(program, tmp_path / "db").splitlines()
+    assert [line.partition(" this program has closed the files of ")[0] for line in told] == ["DiskError"] * 2 + ["[]"]
+    with zlmdb.open(tmp_path / "db", Store) as db, db.read() as t:
+        assert dict(t.numbers) == {1: 1}
+
+
+def test_a_lock_file_that_the_program_has_closed_is_opened_again(tmp_path: Path) -> None:
+    program = """
+        lock = db._open_store.writer
+        lock.alone, lock._met, lock._look_at = None, True, float("inf")
+        os.close(lock._file)
+        write()
+        write()
+        db.close()
+    """
+    told, last = run_closing(program, tmp_path / "db").splitlines()
+    assert "this program has closed the lock file" in told
+    assert last == "written"
 
 
 def test_a_file_cut_off_while_open_is_noticed(tmp_path: Path) -> None:
@@ -450,4 +530,12 @@ def test_who_may_not_write_is_told_of_permissions_and_of_readonly(place: Path) -
 @as_root
 def test_a_directory_that_may_not_be_entered_is_not_said_to_lack_a_database(place: Path) -> None:
     place.chmod(0o700)
+    restore = """
+        try:
+            zlmdb.Database.restore(sys.argv[1] + "/data.mdb", "/nowhere/db")
+        except PermissionError as error:
+            print(type(error).__name__)
+    """
     assert as_nobody(OPEN, place, "ro").startswith("PermissionError")
+    assert as_nobody(OPEN, place).startswith("PermissionError")
+    assert as_nobody(restore, place) == "PermissionError\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import enum
+import errno
 import os
 import pickle
 import subprocess
@@ -792,6 +793,61 @@ def test_without_locks_a_cache_is_empty_after_each_boot(tmp_path: Path, monkeypa
     monkeypatch.setattr(cachefile, "boot", lambda: "another")
     with zlmdb.Cache(tmp_path) as cache:
         assert len(cache) == 0
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_directory_of_something_else_is_no_cache_and_is_not_emptied(tmp_path: Path, marked: bool) -> None:
+    """`Cache(".")` deleted the database in the directory ``data`` of a program."""
+
+    class Store(zlmdb.Schema):
+        rows: zlmdb.Table[int, str]
+
+    with zlmdb.open(tmp_path / "data", Store) as db, db.write() as t:
+        t.rows[1] = "one"
+    (tmp_path / "data" / "notes.txt").touch()
+    if marked:  # by some other program
+        (tmp_path / "boot").write_text("now")
+    before = sorted(os.listdir(tmp_path))
+    for keep in (False, True)[: 2 - marked]:
+        with pytest.raises(zlmdb.InvalidDatabase, match=r"of a cache.*data.*choose another path") as caught:
+            zlmdb.Cache(tmp_path, keep=keep)
+        assert caught.value.path == str(tmp_path)
+    with pytest.raises(zlmdb.InvalidDatabase, match=r"data.mdb"):
+        zlmdb.Cache(tmp_path / "data")
+    with zlmdb.open(tmp_path / "data", Store) as db, db.read() as t:
+        assert dict(t.rows) == {1: "one"}
+    assert [name for name in sorted(os.listdir(tmp_path)) if name not in ("guard", "users")] == before
+
+
+def test_a_cache_whose_file_is_on_another_disk_is_emptied_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "boot").touch()
+    (tmp_path / "cache" / "data").symlink_to(tmp_path / "disk")
+    first = zlmdb.Cache(tmp_path / "cache")
+    first["a"] = 1
+    first._db.close()
+    assert first._file is not None
+    first._file.close(None)  # as if the machine had stopped
+    monkeypatch.setattr(cachefile, "boot", lambda: "another")
+    with zlmdb.Cache(tmp_path / "cache") as cache:
+        assert len(cache) == 0
+        cache["b"] = 2
+    assert (tmp_path / "disk" / "data.mdb").exists()
+
+
+def test_a_cache_on_a_full_disk_names_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(zlmdb.DiskError, match=r"cache '.*' could not be written .*: make room") as caught:
+        zlmdb.Cache(tmp_path)
+    assert caught.value.path == str(tmp_path)
+    monkeypatch.undo()
+    zlmdb.Cache(tmp_path).close()
 
 
 def test_boots_without_names_are_told_by_their_time() -> None:

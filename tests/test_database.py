@@ -818,6 +818,20 @@ def test_a_transaction_outlives_the_variable_of_its_database(path: str) -> None:
     zlmdb.Database(path).close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links take a permission there")
+def test_scratch_follows_a_link_to_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "db")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").touch()
+    for _ in range(2):
+        zlmdb.open(tmp_path / "db", Store).close()
+        zlmdb.open(tmp_path / "link", Store).close()
+        (tmp_path / "db" / "copies").symlink_to(tmp_path / "other")
+        zlmdb.Database.scratch(tmp_path / "link")
+        assert os.listdir(tmp_path / "db") == []
+        assert os.listdir(tmp_path / "other") == ["file"]
+
+
 def test_scratch_deletes_the_database(path: str, tmp_path: Path) -> None:
     with zlmdb.open(path, Store) as db:
         put(db, a=1)

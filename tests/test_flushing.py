@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -87,6 +88,29 @@ def test_a_failure_is_logged_and_tried_again(
     ):  # fmt: skip
         until(lambda: len(tries) >= 3)
     assert "No space left" in caplog.text
+
+
+def test_a_failure_of_the_last_flush_is_an_error_of_ours_and_close_can_be_called_again(tmp_path: Path) -> None:
+    """It was an error of py-lmdb, which is no `zlmdb.Error`."""
+    db = zlmdb.open(tmp_path / "db", Store, durability="none", flush_every=1000)
+    db.auto.numbers[1] = 1
+    store = db._open_store
+    env = store.env
+
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(env, name)
+
+        def sync(self, force: bool) -> None:
+            raise zlmdb.lmdb.Error(f"mdb_env_sync: {os.strerror(errno.EIO)}")
+
+    store.env = Broken()
+    with pytest.raises(zlmdb.DiskError, match="Input/output error"):
+        db.close()
+    assert db.is_open
+    store.env = env
+    db.close()
+    assert not db.is_open
 
 
 def test_a_database_that_is_dropped_ends_its_thread(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -205,6 +206,55 @@ def test_a_copy_into_a_directory_where_one_was_killed_goes_on(db: Path, tmp_path
     ok("salvage", db, target)
     assert "data.mdb" in os.listdir(target)
     assert not remains(str(target))
+
+
+@pytest.mark.parametrize("operation", ["backup", "salvage"])
+def test_a_copy_for_which_there_is_no_descriptor_leaves_nothing(
+    operation: str, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, target = os.open, tmp_path / "target"
+
+    def too_many(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if str(path).endswith(".tmp") and flags == os.O_RDONLY:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
+        return plain(path, flags, *rest, **more)
+
+    before = sorted(os.listdir(tmp_path))
+    with zlmdb.open(db) as source:
+        monkeypatch.setattr(os, "open", too_many)
+        with pytest.raises(OSError, match="Too many open files"):
+            source.backup(target) if operation == "backup" else zlmdb.Database.salvage(db, target)
+        monkeypatch.undo()
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_a_copy_that_another_one_takes_for_the_remains_of_a_third_begins_again(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of backups to one path at the same time, one failed with FileNotFoundError."""
+    plain, target, names = os.open, tmp_path / "target", list[str]()
+
+    def removed_before(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if str(path).endswith(".tmp") and flags == os.O_RDONLY:
+            names.append(path)
+            if len(names) == 1:
+                os.unlink(path)
+        return plain(path, flags, *rest, **more)
+
+    with zlmdb.open(db) as source:
+        monkeypatch.setattr(os, "open", removed_before)
+        source.backup(target)
+    assert len(set(names)) == 2
+    assert sorted(os.listdir(tmp_path)) == ["db", "target"]
+
+
+def test_a_full_disk_is_told_where_a_copy_begins(db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: str, mode: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    monkeypatch.setattr(os, "mkdir", full)
+    with pytest.raises(zlmdb.DiskError, match="no room on the disk for a new file in .*: make room"):
+        zlmdb.Database.salvage(db, tmp_path / "target")
 
 
 def test_two_copies_into_one_directory_do_not_remove_each_others(db: Path, tmp_path: Path) -> None:

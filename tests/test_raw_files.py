@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from base64 import b64encode
@@ -113,6 +114,22 @@ def test_a_table_that_the_file_lacks_is_empty_and_is_not_created(path: Path) -> 
             db.run(write)
     with pytest.raises(FileNotFoundError):
         raw(path.parent / "nothing")
+
+
+def test_the_names_of_tables_are_not_taken_for_records(tmp_path: Path) -> None:
+    """A table with a short name was said to be a record of another program, and one with a longer name a slot."""
+    for name in (b"n", b"names"):
+        with lmdb.open(str(tmp_path), max_dbs=9) as env, env.begin(write=True) as txn:
+            txn.put(b"k", b"v", db=env.open_db(name, txn=txn))
+    with zlmdb.open(tmp_path, layout="raw") as db:
+        report = db.check()
+        assert (report.problems, report.notes) == ([], [])
+        stream = io.BytesIO()
+        assert db.dump(stream).records == 2
+        assert b"slot" not in stream.getvalue()
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        stream.seek(0)
+        assert db.load(stream).tables == 2
 
 
 def test_values_that_do_not_fit_the_given_type_are_errors(path: Path) -> None:

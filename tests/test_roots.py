@@ -110,6 +110,23 @@ def test_a_meta_page_that_could_not_be_written_is_no_contradiction(version: str,
 
 
 @each_format
+@pytest.mark.parametrize("commit", [1, 2])
+def test_a_new_file_whose_first_meta_page_could_not_be_written_opens(version: str, commit: int, tmp_path: Path) -> None:
+    """It was refused as damaged for ever, after one error of the disk while it was made."""
+    options: Any = {"map_size": 1 << 20, "max_dbs": 8, "lib_version": 0 if version == "0.9" else 1}
+    with lmdb.open(str(tmp_path), **options) as env:
+        for number in range(commit):
+            env.open_db(b"%d" % number)
+    patch(tmp_path, commit % 2 * 4096 + NUMBERS[version] - 8, struct.pack("=QQ", 1, 0))  # as LMDB leaves it
+    assert zlmdb.Database.verify(tmp_path) == []
+    with lmdb.open(str(tmp_path), map_size=1 << 20, max_dbs=8) as env, env.begin() as txn:
+        assert [bytes(key).rstrip(b"\0") for key in txn.cursor().iternext(values=False)] == [b"0"][: commit - 1]
+    with zlmdb.open(tmp_path, layout="raw") as db:
+        assert db.check().ok
+        assert list(db.tables()) == ["0"][: commit - 1]
+
+
+@each_format
 def test_no_bit_empties_a_compact_copy_of_lmdbs_own(version: str, tmp_path: Path) -> None:
     new(tmp_path / "db", version)
     lmdbs_copy(tmp_path / "db", tmp_path / "copy")

@@ -497,6 +497,23 @@ def test_a_bad_sector_costs_its_records_and_no_others(tmp_path: Path, monkeypatc
                 assert all(before[name][key] == record for key, record in records.items())
 
 
+def test_a_disk_that_dies_before_anything_is_copied_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that could be read once, and then not, was a KeyError."""
+    make(tmp_path / "db", 5)
+    errors = set[str]()
+    for reads in range(12):
+        with monkeypatch.context() as patch:
+            _bad(patch, 0, 0, dies_after=reads)
+            with pytest.raises(zlmdb.Error) as caught:
+                salvage(tmp_path / "db", tmp_path / "new")
+        errors.add(type(caught.value).__name__)
+        if "gave the page that leads to the tables only once" in str(caught.value):
+            break
+    else:
+        pytest.fail(f"only {errors}")
+    assert {path.name for path in tmp_path.iterdir()} == {"db"}
+
+
 def test_a_disk_that_dies_on_the_way_leaves_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "db", 100)
     with monkeypatch.context() as patch:

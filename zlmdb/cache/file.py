@@ -8,17 +8,19 @@ closes it syncs the file and marks it clean.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, Optional
+from typing import IO, Any, NoReturn, Optional
 
-from .. import Database, DiskError, Error
-from ..directories import make_directory
+from .. import Database, DiskError, Error, InvalidDatabase
+from ..directories import NO_ROOM, make_directory
 from ..store.lockfile import NO_LOCKS
 
 _CLEAN = "clean"
+_OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
 
 _fcntl: Any
@@ -52,14 +54,24 @@ def path_of(path: Any) -> Optional[str]:
 
 
 class CacheFile:
-    """The directory *path* of a cache, in use until `close`. With *keep*, it is never emptied."""
+    """The directory *path* of a cache, in use until `close`. With *keep*, it is never emptied.
+
+    Raises `InvalidDatabase` if the directory belongs to something else, which emptying the cache would delete.
+    """
 
     def __init__(self, path: str, *, keep: bool) -> None:
-        make_directory(path)
         self.database = os.path.join(path, "data")
         self._mark = os.path.join(path, "boot")
         self._guard = os.path.join(path, "guard")
         self._path = path
+        others = [one for one in (self.database, os.path.join(path, "data.mdb")) if os.path.lexists(one)]
+        if others and not os.path.isfile(self._mark):  # looked at last: a cache makes its mark first
+            self._refuse(others[0])
+        make_directory(path)
+        with self._disk_errors():
+            self._begin(keep)
+
+    def _begin(self, keep: bool) -> None:
         users = self._open_users()
         self._users: Optional[IO[bytes]] = users
         try:
@@ -67,12 +79,46 @@ class CacheFile:
                 if _fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
                     mark = self._read_mark()
                     if not keep and mark != _CLEAN and not is_same_boot(mark, boot()):
-                        Database.scratch(self.database)
+                        self._empty()
                     self._write_mark(boot())
                 self._lock(users, exclusive=False)
         except BaseException:
             users.close()
             raise
+
+    @contextmanager
+    def _disk_errors(self) -> Generator[None, None, None]:
+        """A block that writes the small files of the cache. Raises `DiskError` if the disk does not let it."""
+        try:
+            yield
+        except OSError as error:
+            if isinstance(error, Error) or error.errno not in (*NO_ROOM, errno.EIO):
+                raise
+            raise DiskError(
+                f"the files of the cache {self._path!r} could not be written ({error}): make room, or choose another "
+                f"path",
+                path=self._path,
+            ) from error
+
+    def _empty(self) -> None:
+        """Delete the file of the cache; its directory, which may be a link to another disk, stays."""
+        try:
+            names = sorted(os.listdir(self.database))
+        except FileNotFoundError:
+            return
+        for name in names:
+            if name not in _OWN and not name.endswith(".tmp"):
+                self._refuse(os.path.join(self.database, name))
+        for name in names:
+            path = os.path.join(self.database, name)
+            os.remove(path) if os.path.islink(path) else Database.scratch(path)
+
+    def _refuse(self, found: str) -> NoReturn:
+        raise InvalidDatabase(
+            f"{self._path!r} is not the directory of a cache, as it contains {found!r}: a cache takes a directory of "
+            f"its own, which is emptied when the machine has stopped while it was in use; choose another path",
+            path=self._path,
+        )
 
     def _open_users(self) -> IO[bytes]:
         return open(os.path.join(self._path, "users"), "ab")  # held while in use

@@ -216,10 +216,17 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
     @staticmethod
     def scratch(dbpath: StrPath) -> None:
-        """Delete the database at *dbpath*, a directory or a file, with its content; do nothing if it does not exist."""
+        """Delete the database at *dbpath*, a directory or a file, with its content; do nothing if it does not exist.
+
+        Of a link to a directory, the content is deleted.
+        """
         import shutil  # late, like tempfile
 
-        if os.path.isdir(dbpath):
+        if os.path.islink(dbpath) and os.path.isdir(dbpath):
+            with os.scandir(dbpath) as entries:
+                for entry in list(entries):
+                    shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.remove(entry)
+        elif os.path.isdir(dbpath):
             shutil.rmtree(dbpath)
         elif os.path.exists(dbpath):
             os.remove(dbpath)
@@ -227,7 +234,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     def close(self) -> None:
         """Close the database; closing the last one of a file closes its environment. Closing twice does nothing.
 
-        Raises `DatabaseInUse` if it has open transactions.
+        Raises `DatabaseInUse` if it has open transactions, `DiskError` if the last flush of ``flush_every=`` fails; it
+        is open then, and can be closed again.
         """
         self._close()
 

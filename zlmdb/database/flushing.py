@@ -37,7 +37,8 @@ class Flusher:
             return
         last: int = store.environment.info()["last_txnid"]
         if last != self._flushed:
-            store.environment.sync(True)
+            with store.translated():
+                store.environment.sync(True)
             self._flushed = last
 
     def stop(self) -> None:

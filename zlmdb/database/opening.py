@@ -81,6 +81,9 @@ def open(
 ) -> Database[Any]:
     """Open the database at *path*, a directory or the data file itself; None creates one in memory.
 
+    A new database is made in the directory *path*, or, if that ends in ``data.mdb``, as that file. A directory with
+    another database takes a new one only by the name of the file.
+
     With a *schema*, this function creates the declared tables and indexes that the file lacks, under the write lock, so
     several processes may open the database at once. Without a schema the file must exist, and its records are read as
     plain data.

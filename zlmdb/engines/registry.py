@@ -30,11 +30,14 @@ def register(scheme: str, engine_class: str) -> None:
 
 
 def engine_class(path: Optional[str]) -> EngineClass:
-    """The engine class for *path*. Raises ValueError for a URL of an unknown scheme, ``:memory:`` and ``~``."""
+    """The engine class for *path*. Raises ValueError for URLs of unknown schemes or files, ``:memory:`` and ``~``."""
     if path == ":memory:":  # as for sqlite3; a directory of that name would keep what is meant to go
         raise ValueError("':memory:': the path None opens a database in memory, as in zlmdb.open(None, Schema)")
     if path is not None and path[:1] == "~" and not os.path.exists(path.replace(os.sep, "/").partition("/")[0]):
         raise ValueError(f"{path!r}: the home directory is not filled in for ~: write os.path.expanduser({path!r})")
+    if path is not None and path[:5] == "file:" and not os.path.exists(path):
+        plain = path[5:].partition("?")[0]
+        raise ValueError(f"{path!r} is a URL: give the path itself, {plain[2:] if plain[:2] == '//' else plain!r}")
     scheme = _scheme(path)
     if scheme not in _ENGINES:
         known = ", ".join(f"{one}://" for one in _ENGINES if one) or "none"

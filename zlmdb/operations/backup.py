@@ -21,6 +21,7 @@ from ..directories import make_directory
 from ..engines import Engine, registry
 from ..namedtuples import NamedTuple
 from ..store import openstores
+from ..store.lockfile import NO_LOCKS, without_locks
 from ..store.store import Store
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
@@ -77,6 +78,8 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     engine, there = registry.engine(os.fspath(backup)), registry.engine(os.fspath(target))
     source, final = file_of(engine), _followed(file_of(there))
     if not os.path.isfile(source):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.stat(source)  # which this user may not be permitted
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
     with unwritten(engine):
         _verify(engine, source, told)
@@ -364,6 +367,8 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         except OSError as error:
+            if error.errno in NO_LOCKS:
+                raise without_locks(lock, error) from error
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
             raise errors.DatabaseInUse(

@@ -17,7 +17,7 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..shown import shortened
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of, prefixes_of, spaces_of
+from ..store.catalogue import Catalogue, catalogue_of, has_names_only, prefixes_of, spaces_of
 from ..store.ranges import prefixed, prefixed_keys, slot_prefixes
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
@@ -265,6 +265,8 @@ class _Check:
 
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:
         """The slots that programs chose by hand: checked if this program has such a map, otherwise counted."""
+        if has_names_only(self.store, self.txn):
+            return
         space = self.store.traits.slots
         known = prefixes_of(self.catalogue, slots.values())
         for prefix in slot_prefixes(self.txn.cursor(self.handle(space))):

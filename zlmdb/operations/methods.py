@@ -204,10 +204,12 @@ class Operations(DatabaseState):
         record its entries; catalogue and counts agree. Declared and attached tables are read by the program's types,
         others by the types recorded in the file. Nothing is unpickled that the program does not declare as Pickle.
         Reads the whole file twice, and looks up each index entry: O(n log n) for n records and entries. Raises
-        `WriterTimeout` if pages look damaged, so that it has to see them while nobody writes, and a writer stays.
+        `WriterTimeout` if pages look damaged, so that it has to see them while nobody writes, and a writer stays;
+        `InvalidDatabase` if the file was replaced or removed since it was opened.
         """
         from .checker import check
 
+        self._open_store.engine.check_file()
         declared = {storage.name: storage for _, storage in self._storages.values()}
         return check(self._open_store, declared, progress, self._timeout)
 

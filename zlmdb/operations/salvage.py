@@ -178,7 +178,13 @@ class _Salvage:
     def tables(self) -> None:
         """Copy the tables that the catalogue names, and those that it has lost."""
         trees = {name: record.tree for record in self.main if (name := _name(record)) and record.tree is not None}
-        definitions = self._definitions(trees.pop(layout.CATALOGUE))
+        catalogue = trees.pop(layout.CATALOGUE, None)
+        if catalogue is None:  # it was there a moment ago
+            raise errors.DiskError(
+                f"{self.report.source!r}: the disk gave the page that leads to the tables only once: try again",
+                path=self.report.source,
+            )
+        definitions = self._definitions(catalogue)
         adopted = {entry.get("table") for slot in definitions.values() for entry in slot.indexes.values()}
         for table, slot in definitions.items():
             tree = trees.pop(b"t:" + table.encode(), None)

@@ -29,7 +29,7 @@ from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of, prefixes_of, spaces_of
+from ..store.catalogue import Catalogue, catalogue_of, has_names_only, prefixes_of, spaces_of
 from ..store.ranges import prefixed, slot_prefixes
 from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, uuid_of
 from ..store.store import Store
@@ -244,7 +244,7 @@ def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int
     """The slots given by hand that have records."""
     taken = prefixes_of(catalogue_of(source), slots.values())
     space = source.space(source.traits.slots)
-    if space is None:
+    if space is None or has_names_only(source, txn):
         return []
     found: list[int] = []
     for prefix in slot_prefixes(txn.cursor(space.handle)):

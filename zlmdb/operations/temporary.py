@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from .. import errors
+from ..directories import NO_ROOM
 
 try:
     import fcntl
@@ -81,6 +82,12 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
         try:
             make(path)
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise errors.DiskError(
+                    f"no room on the disk for a new file in {directory!r} ({error.strerror}): make room, or choose "
+                    f"another path",
+                    path=directory,
+                ) from error
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise
             raise PermissionError(
@@ -90,7 +97,14 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
         if fcntl is None:
             yield path
             return
-        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # another copy has taken it for one that a killed process has left
+            continue
+        except BaseException:  # of those, this process has too many
+            with suppress(OSError):
+                os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+            raise
         try:
             with suppress(
                 OSError

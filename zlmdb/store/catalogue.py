@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Union
 
+from ..engines import Transaction
 from .slots import Keyspace, Slot
 from .store import Store
 from .tablescatalogue import TablesCatalogue
@@ -59,3 +60,11 @@ def _keyspaces(catalogue: Catalogue, slots: Iterable[Slot]) -> list[Keyspace]:
         if feed is not None:
             found.append(feed)
     return found
+
+
+def has_names_only(store: Store, txn: Transaction) -> bool:
+    """Whether it is a file of another program, with nothing but the names of its tables in the main database."""
+    if store.layout != "raw":
+        return False
+    names = store.engine.space_names(store.environment, txn)
+    return bool(sum(1 for _ in names) == txn.stat()["entries"])

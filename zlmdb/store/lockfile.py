@@ -38,8 +38,8 @@ except ImportError:  # Windows
 
 HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
 
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE)
-"""The errors of a file system that has no locks, or has lost them."""
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE, errno.EBADF)
+"""The errors of a file system that has no locks, or has lost them, and of a program that has closed the file."""
 
 NAME_SIZE = 20
 """Bytes at the beginning of the lock file: the process id of a writer as text, filled up with blanks."""
@@ -91,6 +91,11 @@ def give_way(name: mmap.mmap) -> None:
 
 def without_locks(path: Optional[str], error: OSError) -> errors.DiskError:
     """What is raised where the lock file *path* cannot be locked."""
+    if error.errno == errno.EBADF:
+        return errors.DiskError(
+            f"this program has closed the lock file {path!r} of the writers, as os.closerange() does: leave it open",
+            path=path,
+        )
     return errors.DiskError(
         f"the lock file {path!r} of the writers cannot be locked ({error.strerror}): keep the database on a local file "
         f"system, start the lock service of a network file system, or open it with readonly=True",

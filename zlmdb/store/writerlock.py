@@ -280,7 +280,8 @@ class WriterLock:
         """Close the lock file."""
         self.alone = None
         name, self._name, self._file = self._name, None, None
-        close_files(self._opened)
+        with suppress(OSError):  # the program has closed it itself
+            close_files(self._opened)
         if name is not None:  # last: it ends by itself if an interrupt comes
             name.close()
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import Optional
 
 from ... import errors
-from .filesystem import is_read_only
+from .filesystem import is_mounted_read_only, is_read_only
 
 
 def require_permitted(file: str) -> None:
@@ -80,6 +80,13 @@ def require_reader(path: str, file: str, lock: str) -> bool:
         return True
     if nobody_writes(file, lock):
         return False
+    if is_mounted_read_only(file):
+        raise errors.ReadonlyDatabase(
+            f"{path!r} cannot be read safely: its file system is mounted read-only here, and may be written by another "
+            f"mount; readers enter themselves in {lock!r}, and without that a writer overwrites what is being read. "
+            f"Mount it writable, or read a copy; where nobody writes meanwhile, open it with lock=False",
+            path=path,
+        )
     raise errors.ReadonlyDatabase(
         f"{path!r} cannot be read safely: readers enter themselves in {lock!r}, which {_whose(lock)} and this user may "
         "not write; without that a writer overwrites what is being read. Permit it to read the data file and to write "

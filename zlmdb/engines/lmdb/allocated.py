@@ -7,14 +7,12 @@ might happen where more threads read than the first page of the lock file has ro
 
 from __future__ import annotations
 
-import errno
 import os
 from contextlib import suppress
 from typing import Any, Optional
 
 from ... import errors
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from ...directories import NO_ROOM as NO_ROOM
 
 _READER, _HEAD = 64, 128  # bytes of the lock file on 64-bit systems; where they are more, the rest stays a hole
 _FIRST = 4096

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import stat
 import sys
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable
@@ -32,6 +31,7 @@ from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
 from .filesystem import look_at, no_space
 from .inpython import undisturb
 from .options import LmdbOptions
+from .places import DATA, data_file, env_path, refuse_others
 
 _LEAST_SIZE = 1 << 16
 _LOCK_PAUSES = (0.02, 0.1, 0.5)  # seconds
@@ -54,24 +54,6 @@ _inherited: list[lmdb.Environment] = []
 _keys_of = 0  # the child process in which py-lmdb was told to forget what its parent has open
 
 
-def _data_file(path: str) -> str:
-    """The data file of the database at *path*, which is its directory or the data file itself."""
-    try:  # one look, as another process may make it meanwhile
-        is_directory = stat.S_ISDIR(os.stat(path).st_mode)
-    except (OSError, ValueError):
-        is_directory = True
-    return os.path.join(os.path.abspath(path), "data.mdb") if is_directory else os.path.realpath(path)
-
-
-def _env_path(file: str) -> tuple[str, bool]:
-    """What LMDB is to open for the data file *file*, and whether that is a directory.
-
-    Of a ``data.mdb`` it is the directory: whoever names the one or the other must meet in one lock file.
-    """
-    directory, name = os.path.split(file)
-    return (directory, True) if name == "data.mdb" and not os.path.exists(file + "-lock") else (file, False)
-
-
 class LmdbEngine:
     """One LMDB environment to open: its path and options.
 
@@ -90,8 +72,8 @@ class LmdbEngine:
         self.limited = (options.maxsize is not None or options.writemap) and not options.readonly
         self.nests = not options.writemap  # LMDB cannot do both
         self.lends = self.nests  # a transaction inside another may be that of any thread, one at a time
-        self.file = _data_file(path)
-        self._env_path, self._subdir = _env_path(self.file)
+        self.file = data_file(path)
+        self._env_path, self._subdir = env_path(self.file)
         self.lock_file = self._beside("lock.mdb", "-lock")
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
@@ -112,7 +94,7 @@ class LmdbEngine:
     def directory(self) -> Optional[str]:
         """The directory of the data file, unless that has a name of its own: then there may be others in it."""
         directory, name = os.path.split(self.file)
-        return directory if name == "data.mdb" else None
+        return directory if name == DATA else None
 
     @property
     def writer_lock(self) -> Optional[str]:
@@ -160,8 +142,9 @@ class LmdbEngine:
         """A new environment, *readonly* if only for now. Reserves address space when no maximum size is given."""
         path, options = self.path, self.options._replace(readonly=True) if readonly else self.options
         new = not os.path.exists(self.file)
-        if new and (options.readonly or not self.create):
+        if new:
             require_permitted(self.file)
+        if new and (options.readonly or not self.create):
             raise FileNotFoundError(
                 f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
                 "to make it"
@@ -214,6 +197,7 @@ class LmdbEngine:
         if self._opened is None:
             return
         require_same(self.path, self.file, self._opened, self.identity())
+        presence.require_open(self._present, self._opened, self.path)
         if self._locked is not None:
             require_same(self.path, self.lock_file, self._locked, identity_of(self.lock_file))
         structure.check_length(self.file)
@@ -245,7 +229,9 @@ class LmdbEngine:
                     f"maxsize={size}: a database takes {mapsize.LEAST} bytes or more: give it some megabytes"
                 )
             given = {} if options.mode is None else {"mode": options.mode | (options.mode & 0o444) >> 2}
-            make_directory(self._env_path, **given)  # who may read files may look into their directory
+            directory = os.path.dirname(self.file)
+            refuse_others(self.path, directory)
+            make_directory(directory, **given)  # who may read files may look into their directory
             if options.mode is not None:
                 keywords["mode"] = options.mode
             if options.lib_version is not None:

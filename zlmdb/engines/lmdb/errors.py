@@ -29,9 +29,15 @@ _BAD = (
 _REOPEN = "the environment met a fatal error: close it and open it again"
 
 _NOT_WRITTEN = (
-    "the operating system could not read or write the files: is the disk full, or the size of files limited, as "
-    "`ulimit -f` tells?"
+    "the operating system could not read or write the files: is the disk full, the size of files limited, as `ulimit "
+    "-f` tells, or the disk damaged, as the log of the system tells?"
 )
+_OF_SYSTEM = {
+    errno.ENOSPC: "the disk is full: make room and try again",
+    errno.EDQUOT: "this user's quota of the disk is used up: make room and try again",
+    errno.EFBIG: "the size of files is limited, as `ulimit -f` tells: raise the limit and open the database again",
+    errno.EBADF: "this program has closed the files of the database, as os.closerange() does: leave them open",
+}
 
 # LMDB's error, ours, and what the user can do.
 _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
@@ -99,6 +105,12 @@ def translate(error: Exception, **details: Any) -> Exception:
             f"the files in it ({text})",
             **details,
         )
+    if os.strerror(errno.EPERM) in text:
+        return errors.ReadonlyDatabase(
+            f"the file may not be written, as `lsattr` tells of one that is immutable or append-only: change that, or "
+            f"open it with readonly=True ({text})",
+            **details,
+        )
     if isinstance(error, lmdb.BadValsizeError) and "put" in text:  # keys are looked at before
         return errors.EncodeError(
             f"the value has 4 GiB or more, and LMDB holds up to {LARGEST_VALUE} bytes: store it in parts, or in a file "
@@ -107,6 +119,8 @@ def translate(error: Exception, **details: Any) -> Exception:
         )
     name = "DiskError" if os.strerror(errno.EIO) in text else type(error).__name__  # a short write, on a full disk
     ours, advice = _ERRORS.get(name, (errors.DiskError, "the engine failed"))
+    if ours is errors.DiskError:
+        advice = next((said for code, said in _OF_SYSTEM.items() if os.strerror(code) in text), advice)
     path = details.get("path")
     named = "" if path is None or ours not in _OF_FILES or repr(path) in text else f"{path!r}: "
     return ours(f"{named}{advice} ({text})", **details)

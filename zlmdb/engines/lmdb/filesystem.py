@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from contextlib import suppress
 from typing import Optional
 
 from ... import errors
@@ -26,6 +27,8 @@ def look_at(file: str) -> bool:
     Whether it is on no network, as far as is known.
     """
     kind = file_system(file)
+    if kind == "overlay":
+        copy_up(file)
     is_remote = kind is not None and re.fullmatch(_NETWORK, kind) is not None
     if is_remote:
         log.warning(
@@ -46,6 +49,16 @@ def look_at(file: str) -> bool:
     return not is_remote
 
 
+def copy_up(file: str) -> None:
+    """Have an overlay file system copy *file* to where it is written, if this user may write to it.
+
+    As in a container whose image has the database. Who has opened it to read before that copy is made by the first
+    writer reads the old one for ever.
+    """
+    with suppress(OSError):  # there is none yet, or this user may not
+        os.close(os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)))
+
+
 class Mount(NamedTuple):
     """A file system as it is mounted: its kind, as the kernel calls it, and whether the medium itself is read-only."""
 
@@ -58,12 +71,18 @@ def is_read_only(path: str) -> bool:
 
     Mounted read-only at one place, as in a container, it may be writable at another one.
     """
-    try:
-        here = os.statvfs(path).f_flag & _READ_ONLY
-    except (OSError, AttributeError):  # the system has no statvfs
+    if not is_mounted_read_only(path):
         return False
     found = mount_of(path)
-    return bool(here) and (found is None or found.read_only)
+    return found is None or found.read_only
+
+
+def is_mounted_read_only(path: str) -> bool:
+    """Whether *path* cannot be written by this path; perhaps by that of another mount."""
+    try:
+        return bool(os.statvfs(path).f_flag & _READ_ONLY)
+    except (OSError, AttributeError):  # the system has no statvfs
+        return False
 
 
 def file_system(path: str, mounts: str = MOUNTS) -> Optional[str]:
@@ -103,7 +122,8 @@ def no_space(file: str, error: Exception) -> Optional[errors.DiskError]:
     if free < _SOME_ROOM:
         return None
     return errors.DiskError(
-        f"no space for the locks of {file!r}, though its disk has {free} bytes free ({error}): on macOS and BSD the "
-        f"system's semaphores are used up, see them with `ipcs -s` and remove those that nobody uses with `ipcrm -s`",
+        f"no space for the files of {file!r}, though its disk has {free} bytes free ({error}): the disk has no room "
+        f"for more files, as `df -i` tells, or this user's quota is used up; on macOS and BSD it is the system's "
+        f"semaphores, see them with `ipcs -s` and remove those that nobody uses with `ipcrm -s`",
         path=file,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Optional
 
@@ -92,6 +92,26 @@ def share(file: str, present: Optional[Present]) -> Optional[Present]:
             present = Present(file)
         fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     return present
+
+
+def require_open(present: Optional[Present], opened: Hashable, path: str) -> None:
+    """Raise `DiskError` where the descriptor of *present* is no more that of the file *opened*.
+
+    Then the program has closed it, and perhaps all others. What it has opened since has their numbers, and LMDB would
+    write pages into that.
+    """
+    if present is not None:
+        try:
+            found = os.fstat(present.descriptor)
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != opened:
+            raise errors.DiskError(
+                f"this program has closed the files of {path!r}, as os.closerange() does, and may have got their "
+                f"descriptors for others: nothing can be written any more. Leave the files open, or close the database "
+                f"before; a forked child, such as a daemon, may close all that is open",
+                path=path,
+            )
 
 
 def leave(present: Optional[Present]) -> None:

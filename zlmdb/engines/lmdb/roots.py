@@ -46,13 +46,17 @@ def _contradiction(file: PageFile) -> Optional[str]:
     newest, other = file.metas
     numbers = f"meta pages of transactions {newest.txnid} and {other.txnid}"
     same = newest.describes() == other.describes()
-    if newest.txnid != other.txnid + 1 and not (newest.txnid == 0 and same):
+    # Where the first or second commit of a file cannot write its meta page, LMDB gives that back its number 0 and the
+    # last page of an empty file, and not what it leads to.
+    unwritten = other.txnid == 0 and other.last < FIRST_PAGE
+    first = newest.txnid == 0 and (same or (unwritten and newest.main.root == newest.free.root == NO_PAGE))
+    if newest.txnid != other.txnid + 1 and not first:
         return f"its {numbers} are not those of two commits, one after the other"
     if newest.free.flags != other.free.flags:
         return f"its {numbers} have the flags {newest.free.flags:#x} and {other.free.flags:#x}"
     if newest.last < other.last:
         return f"of its {numbers}, the newer one knows {newest.last + 1} pages, the older one {other.last + 1}"
-    if same:
+    if same or unwritten:
         return None
     # Whatever a commit changes in what is there, it frees pages of the state before it, under its own number. In the
     # list of the older state there may be anything: after a power cut its pages may be in use again, and where writing

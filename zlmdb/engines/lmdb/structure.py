@@ -8,6 +8,7 @@ a value that was replaced by a shorter one in the same transaction, passes, too.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from collections.abc import Callable, Iterable
@@ -326,7 +327,13 @@ def check_opening(path: str, lock: str, readonly: bool) -> None:
 
 def check_length(path: str) -> None:
     """Raise `CorruptDatabase` where pages in use are missing at the end of the file. Others may write meanwhile."""
-    with open(path, "rb", buffering=0) as data:
+    try:
+        data = open(path, "rb", buffering=0)  # noqa: SIM115 - only what this raises is another matter
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):  # all else goes on without a further descriptor
+            return
+        raise
+    with data:
         try:
             file = PageFile(data, path)
         except errors.InvalidDatabase:
