@@ -217,7 +217,8 @@ for module in [module for name, module in list(sys.modules.items()) if name.star
                 setattr(module, name, fakes[value])
         except (ImportError, AttributeError):
             pass
-uses()
+if sys.argv[1:]:
+    uses()
 for module, name, value in changed:
     setattr(module, name, value)
 uses()
@@ -226,5 +227,7 @@ uses()
 
 def test_a_database_that_is_first_opened_while_freezegun_stops_the_clock_knows_the_true_classes() -> None:
     """What was imported meanwhile knew no others: no database with times could be opened in that process any more."""
-    ended = subprocess.run([sys.executable, "-c", FROZEN], capture_output=True, text=True, timeout=60)
-    assert (ended.stdout.split(), ended.stderr) == (["[True]", "[True]"], "")
+    inside = sys.implementation.name == "cpython" and sys.version_info >= (3, 11)  # before, msgspec finds those classes
+    command = [sys.executable, "-c", FROZEN, *(["inside"] if inside else [])]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (ended.stdout.split(), ended.stderr) == (["[True]"] * (1 + inside), "")
