@@ -192,3 +192,26 @@ def test_closing_names_the_blocks_that_wait_for_the_writer(tmp_path: Path) -> No
     other.join(20)
     assert other.wrong is None
     db.close()
+
+
+def test_a_database_that_is_closed_while_it_is_compacted_is_closed(tmp_path: Path) -> None:
+    """Each of the two threads has a lock that the other one needs, unless both take them in the same order."""
+    db = zlmdb.open(tmp_path, Store)
+    with db.write() as t:
+        t.numbers.update({number: number for number in range(100)})
+    closing: list[Other] = []
+
+    def told(*_: object) -> None:
+        if not closing:
+            closing.append(Other(db.close))
+            closing[0].begin()
+
+    compacting = Other(lambda: db.compact(progress=told))
+    compacting.start()
+    compacting.join(20)
+    for other in (compacting, *closing):
+        other.join(20)
+        assert not other.is_alive()
+        assert other.wrong is None
+    with zlmdb.open(tmp_path, Store) as again, again.read() as t:
+        assert len(t.numbers) == 100
