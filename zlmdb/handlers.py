@@ -56,13 +56,13 @@ def _handlers() -> Iterator[Any]:
     import signal  # takes longer to import than many a program of ours to run
 
     for number in signal.valid_signals():
-        yield _code_of(signal.getsignal(number))
+        yield code_of(signal.getsignal(number))
     debugger = sys.modules.get("bdb")
     if debugger is not None:  # it raises where its user wants to stop the program
-        yield _code_of(debugger.Bdb.trace_dispatch)
+        yield code_of(debugger.Bdb.trace_dispatch)
 
 
-def _code_of(handler: Any) -> Any:
+def code_of(handler: Any) -> Any:
     """The code that runs when *handler* is called; None if it is not written in Python."""
     called: Any = handler
     while isinstance(called, _PARTIAL):
