@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Optional
 
 _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of unknown types
@@ -44,6 +44,18 @@ def of_program(trace: Optional[TracebackType]) -> Iterator[TracebackType]:
         if not trace.tb_frame.f_code.co_filename.startswith(OURS):
             yield trace
         trace = trace.tb_next
+
+
+def is_debugging(frame: Optional[FrameType]) -> bool:
+    """Whether a debugger has stopped the program, and *frame* is of what it does then, and not of the program."""
+    debugger = sys.modules.get("bdb")
+    own = None if debugger is None else debugger.Bdb.trace_dispatch.__code__.co_filename
+    while frame is not None and not frame.f_code.co_filename.startswith(OURS):
+        name = frame.f_code.co_filename
+        if name == own or os.path.basename(name).startswith("pydevd"):  # of PyCharm, VS Code and Eclipse
+            return True
+        frame = frame.f_back
+    return False
 
 
 def close_files(descriptors: list[int], close: Callable[[int], None] = os.close) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any, Callable, Optional
 
+from ...handlers import is_debugging
 from ...values.base import typename
 from . import compared, fields
 from .known import BOOL, FLOAT, INT, NUMBERS, STR, UNKNOWN, Known, is_bare_enum, is_enum
@@ -78,6 +80,8 @@ class Recorder:
         return str(concrete(self, "str()"))
 
     def __repr__(self) -> str:
+        if is_debugging(sys._getframe(1)):  # nothing that the function does
+            return f"<placeholder {self.zlmdb_node!r}>"
         return repr(concrete(self, "repr()"))
 
     def __format__(self, how: str) -> str:
