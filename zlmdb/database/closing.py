@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from ..locks import monotonic
 from ..shown import shown_path
+from ..store.closing import stop_beginning
 
 if TYPE_CHECKING:
     from .database import Database
@@ -35,9 +36,9 @@ def close_within(db: Database[Any], timeout: float) -> None:
         # If somebody else has it open, too, it stays so: this is one less, as in `close`.
         while db._store is not None and not db._entered and store.users <= 1:
             left = end - monotonic()
-            closing = store.stop_beginning(admits, max(0.0, left))
+            closing = stop_beginning(store, admits, max(0.0, left))
             if closing is not None:
-                store.refuse_to_close(" in this thread", me)  # they do not end while it waits
+                closing.check(" in this thread", me)  # they do not end while it waits
                 groups = db._groups
                 if groups is not None:
                     groups.finish(end)
@@ -45,7 +46,8 @@ def close_within(db: Database[Any], timeout: float) -> None:
                     break
             if left <= 0:
                 store.end_leftovers()
-                store.refuse_to_close(f" after the timeout of {timeout} s")
+                if closing is not None:
+                    closing.check(f" after the timeout of {timeout} s")
                 raise errors.DatabaseInUse(
                     f"the database {shown_path(db._opening.path)} was at work for longer than the timeout of {timeout} "
                     f"s: with what was submitted, with its tables, or with its file; give a longer timeout"

@@ -18,10 +18,9 @@ from ..locks import monotonic
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..shown import shown_path
-from .closing import Closable
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
-from .readers import Ages
+from .readers import Ages, in_use_error, shown_with_origin
 from .writerlock import Claim, WriterLock
 
 READERS_PATIENCE = 10.0
@@ -42,7 +41,7 @@ class Space(NamedTuple):
 MAIN = Space(None, 0)
 
 
-class OpenEnvironment(Maintenance, Closable):
+class OpenEnvironment(Maintenance):
     """An open environment, with the handles of its spaces, its writer and its transactions."""
 
     def __init__(self, engine: Engine) -> None:
@@ -336,7 +335,7 @@ class OpenEnvironment(Maintenance, Closable):
             if self.users == 0:
                 raise self._closed()
             if self.closing is not None:
-                return self._admitted(self.closing)
+                return self.closing.admitted()
             if self.readonly or self.writer.owner == threading.get_ident():
                 return self._reopen(provisional=False)
             # As in `Store._looked_up`: another process may write for long, or wait for this one. Where writers are not
@@ -432,7 +431,7 @@ class OpenEnvironment(Maintenance, Closable):
                 env = self.present
                 try:
                     self.env = None
-                    self.refuse_to_close()
+                    self._check_rest()
                 except BaseException:
                     if self.closing is None:
                         self.env = env
@@ -447,6 +446,16 @@ class OpenEnvironment(Maintenance, Closable):
             if env is not None and self.closing is None:
                 self.env = env
             raise
+
+    def _check_rest(self) -> None:
+        """Raise `DatabaseInUse` when transactions are open."""
+        if self.closing is not None:
+            self.closing.check()
+            return
+        # Texts, as objects would keep the transaction open.
+        in_use = [shown_with_origin(live) for live in self.live.alive() if live.active]
+        if in_use:
+            raise in_use_error(self.engine.path, in_use)
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""
