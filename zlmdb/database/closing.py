@@ -10,6 +10,7 @@ from .. import errors
 from ..locks import monotonic
 from ..shown import shown_path
 from ..store.closing import stop_beginning
+from ..store.holds import Hold
 
 if TYPE_CHECKING:
     from .database import Database
@@ -21,7 +22,7 @@ _LONGEST = 0.02
 def close_within(db: Database[Any], timeout: float) -> None:
     """Close *db* when all that is open has ended. Raises `DatabaseInUse` after *timeout* seconds; then *db* goes on."""
     _check(timeout)
-    end, pause, me = monotonic() + timeout, _PAUSE, threading.get_ident()
+    end, pause, me, hold = monotonic() + timeout, _PAUSE, threading.get_ident(), Hold()
     store = db._store
     if store is None:
         db._close()
@@ -43,7 +44,11 @@ def close_within(db: Database[Any], timeout: float) -> None:
                 if groups is not None:
                     groups.finish(end)
                 if closing.is_over() and (groups is None or not groups._submitted):
-                    break
+                    hold.thread = me
+                    if (
+                        store.writer._claims.setdefault(0, hold) is hold
+                    ):  # nobody uses the lock file, to be refused then
+                        break
             if left <= 0:
                 store.end_leftovers()
                 if closing is not None:
@@ -56,6 +61,7 @@ def close_within(db: Database[Any], timeout: float) -> None:
             pause = min(pause * 2, _LONGEST)
         db._close()
     finally:
+        store.writer.release(hold)
         store.go_on()  # if it was closed, there is nothing to go on with
 
 

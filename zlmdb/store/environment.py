@@ -439,6 +439,7 @@ class OpenEnvironment(Maintenance):
                 self.closing = None
                 self.users = 0  # a thread that comes late finds the database closed, and does not open it anew
             if env is not None:
+                self.writer.path = None  # a thread that comes late does not open the lock file again
                 env.close()
                 self.engine.closed()
                 self.writer.close()
