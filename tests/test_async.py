@@ -412,6 +412,28 @@ def test_a_loop_that_a_write_transaction_runs_cannot_wait_for_its_end(db: Any, c
     assert asyncio.run(db.arun(lambda t: 3)) == 3
 
 
+def test_a_task_that_runs_an_event_loop_in_its_block_is_refused(db: Any) -> None:
+    """As nest_asyncio lets tasks do, and notebooks with it. The task goes on when the loop has ended."""
+
+    def nested(program: Coroutine[Any, Any, Any]) -> Any:
+        running = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        loop = asyncio.new_event_loop()
+        try:
+            return loop.run_until_complete(program)
+        finally:
+            loop.close()
+            asyncio._set_running_loop(running)
+
+    async def main() -> None:
+        with db.write():
+            nested(db.arun(lambda t: t.numbers.increment(300)))
+
+    with pytest.raises(zlmdb.NestedTransaction, match="end the block before you await"):
+        asyncio.run(main())
+    assert asyncio.run(db.arun(lambda t: t.numbers.get(300))) is None
+
+
 def test_who_waits_for_the_block_of_another_task_with_a_future_is_left_alone(
     db: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

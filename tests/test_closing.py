@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Optional
 
@@ -82,6 +83,7 @@ WAYS: dict[str, Callable[[Any], object]] = {
     "get": lambda db: db.auto.numbers.get(1),
     "run": lambda db: db.run(lambda t: t.numbers.increment(1)),
     "submit": lambda db: db.submit(lambda t: t.numbers.increment(1)).result(20),
+    "aread": lambda db: asyncio.run(db.aread(lambda t: t.numbers[1])),
     "arun": lambda db: asyncio.run(db.arun(lambda t: t.numbers.increment(1))),
     "sweep": lambda db: db.sweep(),
     "stats": lambda db: db.stats(True),
@@ -192,3 +194,281 @@ def test_closing_names_the_blocks_that_wait_for_the_writer(tmp_path: Path) -> No
     other.join(20)
     assert other.wrong is None
     db.close()
+
+
+def test_a_database_that_is_closed_while_it_is_compacted_is_closed(tmp_path: Path) -> None:
+    """Each of the two threads has a lock that the other one needs, unless both take them in the same order."""
+    db = zlmdb.open(tmp_path, Store)
+    with db.write() as t:
+        t.numbers.update({number: number for number in range(100)})
+    closing: list[Other] = []
+
+    def told(*_: object) -> None:
+        if not closing:
+            closing.append(Other(db.close))
+            closing[0].begin()
+
+    compacting = Other(lambda: db.compact(progress=told))
+    compacting.start()
+    compacting.join(20)
+    for other in (compacting, *closing):
+        other.join(20)
+        assert not other.is_alive()
+        assert other.wrong is None
+    with zlmdb.open(tmp_path, Store) as again, again.read() as t:
+        assert len(t.numbers) == 100
+
+
+# -- with time for others to end -----------------------------------------------------------------------------------
+
+
+class Until(threading.Thread):
+    """Does *work* again and again, until it raises."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__(daemon=True)
+        self.work = work
+        self.error: Optional[BaseException] = None
+        self.began = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        try:
+            while True:
+                self.work()
+                self.began.set()
+        except BaseException as error:
+            self.error = error
+
+
+def write(db: Any) -> None:
+    with db.write() as t:
+        t.numbers.increment(1)
+
+
+@pytest.fixture(params=["full", "none"])
+def used(request: Any, tmp_path: Path) -> Iterator[Any]:
+    with zlmdb.open(tmp_path, Store, durability=request.param) as db:
+        write(db)
+        yield db
+
+
+def test_close_with_a_timeout_ends_threads_that_never_stop(used: Any) -> None:
+    """Each of them is told that the database is being closed, or is closed, and by nothing else."""
+    db = used
+    ways = [read_number, write, *(WAYS[way] for way in ("get", "run", "arun", "aread", "submit"))]
+    others = [Until(partial(way, db)) for way in [*ways, lambda db: db.auto.numbers.increment(2)]]
+    for other in others:
+        assert other.began.wait(20)
+    db.close(timeout=20)
+    assert not db.is_open
+    for other in others:
+        other.join(20)
+        assert type(other.error) is zlmdb.DatabaseClosed, other.error
+
+
+def read_number(db: Any) -> None:
+    with db.read() as t:
+        assert t.numbers[1]
+
+
+def test_close_with_a_timeout_ends_beside_threads_that_do_not_give_up(used: Any) -> None:
+    db, stopped = used, threading.Event()
+
+    def tries() -> None:
+        for way in (read_number, write, WAYS["get"], WAYS["run"]):
+            raised(lambda way=way: way(db))
+        if stopped.is_set():
+            raise StopIteration
+
+    others = [Until(tries) for _ in range(4)]
+    try:
+        for other in others:
+            assert other.began.wait(20)
+        db.close(timeout=20)
+        assert not db.is_open
+    finally:
+        stopped.set()
+    for other in others:
+        other.join(20)
+        assert type(other.error) is StopIteration
+
+
+class Open(threading.Thread):
+    """Has a block of *begin* open, from `entered` on until `end`; *inside* is called before it ends."""
+
+    def __init__(self, begin: Callable[[], Any], inside: Callable[[Any], object]) -> None:
+        super().__init__(daemon=True)
+        self.begin, self.inside = begin, inside
+        self.entered, self.end = threading.Event(), threading.Event()
+        self.error: Optional[BaseException] = None
+        self.start()
+        assert self.entered.wait(20)
+
+    def run(self) -> None:
+        try:
+            with self.begin() as t:
+                self.entered.set()
+                assert self.end.wait(20)
+                self.inside(t)
+        except BaseException as error:
+            self.error = error
+
+
+def is_closing(db: Any) -> bool:
+    """Whether it is, soon."""
+    end = time.monotonic() + 20
+    while db._store is not None and db._store.closing is None:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    return db._store is not None
+
+
+@pytest.mark.parametrize("begin", ["read", "write"])
+def test_what_is_open_goes_on_while_the_database_is_being_closed(used: Any, begin: str) -> None:
+    """It binds tables, has savepoints, and begins what it needs besides; others are told so at once."""
+    db = used
+
+    def inside(t: Any) -> None:
+        assert t.numbers[1] == 1
+        assert not list(t.users.by_name.select())
+        read_number(db)
+        assert db.auto.numbers[1] == 1
+        if begin == "write":
+            with t.txn.savepoint():
+                t.users[1] = User("a")
+            t.sessions[1] = User("s")
+
+    block = Open(getattr(db, begin), inside)
+    closing = Other(lambda: db.close(timeout=20))
+    closing.start()
+    assert is_closing(db)
+    for way in (read_number, WAYS["get"], WAYS["run"], WAYS["submit"], WAYS["arun"], WAYS["aread"], WAYS["stats"]):
+        with pytest.raises(zlmdb.DatabaseClosed, match="is being closed"):
+            way(db)
+    block.end.set()
+    block.join(20)
+    closing.join(20)
+    assert (block.error, closing.wrong, db.is_open) == (None, None, False)
+    with zlmdb.open(db.dbpath, Store, durability=db._opening.options.durability) as again, again.read() as t:
+        assert len(t.users) == (begin == "write")
+
+
+def test_a_database_whose_time_to_close_is_over_goes_on(tmp_path: Path) -> None:
+    db = zlmdb.open(tmp_path, Store, durability="commit", flush_every=1000)
+    write(db)
+    block = Open(db.read, read_number)
+    with pytest.raises(zlmdb.DatabaseInUse, match=r"after the timeout of 0.01 s \(1\).*test_closing.py"):
+        db.close(timeout=0.01)
+    for close in (partial(db.close, timeout=0), db.close):
+        with pytest.raises(zlmdb.DatabaseInUse):
+            close()
+    write(db)
+    assert db.submit(lambda t: t.numbers[1]).result(20) == 2
+    assert [thread for thread in threading.enumerate() if thread.name == "zlmdb-flush"]
+    block.inside = lambda t: None
+    block.end.set()
+    block.join(20)
+    assert block.error is None
+    db.close(timeout=0)
+    assert not db.is_open
+    db.close(timeout=0)
+
+
+def test_close_with_a_timeout_does_not_wait_for_its_own_thread(used: Any) -> None:
+    with used.read() as t:
+        with pytest.raises(zlmdb.DatabaseInUse, match="open transactions in this thread"):
+            used.close(timeout=1000)
+        assert t.numbers[1] == 1
+    write(used)
+
+
+def test_what_was_submitted_is_stored_before_a_database_is_closed(used: Any) -> None:
+    db, begun, go = used, threading.Event(), threading.Event()
+
+    def slow(t: Any) -> int:
+        begun.set()
+        assert go.wait(20)
+        return len(t.users)
+
+    futures = [db.submit(slow)]
+    assert begun.wait(20)
+    futures += [db.submit(lambda t: t.numbers.increment(1)) for _ in range(10)]
+    with pytest.raises(zlmdb.DatabaseInUse):
+        db.close(timeout=0.01)
+    assert not futures[0].done()
+    closing = Other(lambda: db.close(timeout=20))
+    closing.start()
+    assert is_closing(db)
+    go.set()
+    closing.join(20)
+    assert [future.result(0) for future in futures] == [0, *range(2, 12)]
+    assert (closing.wrong, db.is_open) == (None, False)
+
+
+def test_blocks_that_wait_for_the_writer_do_not_begin_while_a_database_is_being_closed(used: Any) -> None:
+    db = used
+    block = Open(db.write, lambda t: t.numbers.increment(1))
+    others = [Until(partial(way, db)) for way in (write, WAYS["run"]) for _ in range(2)]
+    while len([one for one in db._open_store.live.alive() if one.active]) < 3:
+        time.sleep(0.001)
+    closing = Other(lambda: db.close(timeout=20))
+    closing.start()
+    assert is_closing(db)
+    block.end.set()
+    for other in (block, *others, closing):
+        other.join(20)
+        assert not other.is_alive()
+    assert [type(other.error) for other in others] == [zlmdb.DatabaseClosed] * 4
+    assert (block.error, closing.wrong, db.is_open) == (None, None, False)
+    with zlmdb.open(db.dbpath, Store) as again:
+        assert again.auto.numbers[1] == 2
+
+
+@pytest.mark.parametrize("how", ["before", "meanwhile", "shared"])
+def test_other_databases_of_the_file_stay_open(used: Any, how: str) -> None:
+    db = used
+    durability = db._opening.options.durability
+    opened: Callable[[], Any] = partial(zlmdb.open, db.dbpath, Store, durability=durability)
+    if how == "shared":
+        opened = partial(zlmdb.Database.open, db.dbpath, sync=durability == "full")
+    block = Open(db.read, read_number)
+    other = opened() if how == "before" else None
+    closing = Other(lambda: db.close(timeout=20))
+    closing.start()
+    if other is None:
+        assert is_closing(db)
+        other = opened()
+    closing.join(20)
+    assert (closing.wrong, db.is_open, other.is_open) == (None, other is db, True)
+    write(other)
+    block.inside = lambda t: None
+    block.end.set()
+    block.join(20)
+    other.close(timeout=20)
+    assert block.error is None
+
+
+def test_a_task_closes_a_database_beside_other_tasks(used: Any) -> None:
+    db = used
+
+    async def main() -> list[Any]:
+        async def goes_on() -> Any:
+            while True:
+                await db.arun(lambda t: t.numbers.increment(1))
+                await db.aread(lambda t: t.numbers[1])
+
+        tasks = [asyncio.ensure_future(goes_on()) for _ in range(5)]
+        await asyncio.sleep(PAUSE)
+        await asyncio.get_running_loop().run_in_executor(None, lambda: db.close(timeout=20))
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert {type(error) for error in asyncio.run(main())} == {zlmdb.DatabaseClosed}
+    assert not db.is_open
+
+
+@pytest.mark.parametrize("timeout", [-1, "5", True, float("nan")])
+def test_a_timeout_of_close_is_seconds(used: Any, timeout: Any) -> None:
+    with pytest.raises(ValueError, match="timeout=.*: expected seconds"):
+        used.close(timeout=timeout)
+    write(used)

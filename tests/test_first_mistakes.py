@@ -386,6 +386,23 @@ def test_an_option_of_other_caches_is_answered_with_those_of_ours() -> None:
         for method in (use.set, use.add):
             with pytest.raises(TypeError, match=r"has no option ttl: expire= is the seconds"):
                 method("a", 1, ttl=60)
+        with pytest.raises(TypeError, match=r"set.. has no option read, retry: values are in .*; nothing"):
+            use.set("a", 1, read=True, retry=True)
+
+
+def test_what_diskcache_returns_beside_a_value_is_named() -> None:
+    with zlmdb.Cache(None) as cache:
+        use: Any = cache
+        use.set("a", 1, tag="t")
+        with pytest.raises(TypeError, match=r"^get.. has no option expire_time, tag: cache.details.key. has the"):
+            use.get("a", expire_time=True, tag=True)
+        with pytest.raises(TypeError, match=r"^get.. has no option read: values are in the database"):
+            use.get("a", None, True)
+        with pytest.raises(TypeError, match=r"^pop.. has no option tag: .* `with cache.transact..:`"):
+            use.pop("a", tag=True)
+        assert use.get("a", None, False, expire_time=False, tag=False, retry=False) == 1
+        with cache.transact():
+            assert cache.details("a") == (use.pop("a", retry=False), None, "t")
 
 
 def test_a_path_without_a_database_is_named_by_salvage_and_verify(tmp_path: Path) -> None:

@@ -289,6 +289,9 @@ def test_nothing_is_changed() -> None:
         (lambda u: u.age == "3", "u.age == '3': u.age is of type int"),
         (lambda u: u.name in {1, 2}, "is of type str"),
         (lambda u: u.age < u.name, "compare values of one type"),
+        (lambda u: u.age == [3], "u.age is of type int, [3] of type list; compare values of one type"),
+        (lambda u: u.pair == [1, "x"], "u.pair is of type tuple, [1, 'x'] of type list; compare"),
+        (lambda u: u.pair == u.tags, "u.pair is of type tuple, u.tags of type list; compare"),
         (lambda u: u.kind == 1, "u.kind == 1: u.kind is of type followed.Kind"),
         (lambda u: u.mayor < "B", "u.mayor may be None: "),
         (lambda u: u.address.city == "x", "u.address may be None: "),
@@ -307,6 +310,12 @@ def test_mistakes_are_refused_at_once(function: Function, text: str) -> None:
         with pytest.raises(TypeError) as caught:
             refuse(function)
         assert text in str(caught.value)
+
+
+def test_what_may_be_equal_is_compared() -> None:
+    for function in (lambda u: u.tags == [], lambda u: u.mayor == u.address, lambda u: u.pair == (1, "x")):
+        answer = following().condition(function)
+        assert [answer(user) for user in users()] == [function(user) for user in users()]
 
 
 def test_a_captured_none_is_named_beside_the_field_that_may_be_none() -> None:

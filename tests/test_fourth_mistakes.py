@@ -6,7 +6,7 @@ import enum
 import sys
 import typing
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, make_dataclass
 from datetime import date, datetime
 from functools import cached_property
@@ -334,6 +334,68 @@ def test_a_misspelt_field_that_a_block_assigns_to_is_refused_and_not_lost(name: 
             with pytest.raises(zlmdb.EncodeError, match=said):
                 edit()
         assert t.boxes[1] == Box(1)
+
+
+@dataclass
+class Street:
+    name: str
+    number: int = 0
+
+
+@dataclass
+class Made:
+    """Makes an attribute of its own."""
+
+    size: int
+
+    def __post_init__(self) -> None:
+        self.sizes = 2 * self.size
+
+
+@dataclass
+class Home:
+    street: Street
+    others: list[Optional[Street]] = field(default_factory=list)
+    named: dict[str, Street] = field(default_factory=dict)
+    made: Optional[Made] = None
+
+
+class Homes(zlmdb.Schema):
+    homes: zlmdb.Table[int, Home]
+
+
+@pytest.mark.parametrize("part", [lambda home: home.street, lambda home: home.others[1], lambda home: home.named["a"]])
+def test_a_misspelt_field_of_a_nested_object_is_refused_too(part: Callable[[Home], Any]) -> None:
+    home = Home(Street("A", 1), [None, Street("B", 2)], {"a": Street("C", 3)}, Made(1))
+    said = r"table 'homes', key 1: Street has no field 'nmae', so .*not be stored: did you mean 'name'"
+    with zlmdb.open(None, Homes) as db, db.write() as t:
+        t.homes[1] = home
+
+        def edit_one() -> None:
+            with t.homes.edit(1) as home:
+                part(home).nmae = "D"
+
+        def edit_all() -> None:
+            with t.homes.select().edit() as homes:
+                for home in homes:
+                    part(home).nmae = "D"
+
+        for edit in (edit_one, edit_all):
+            with pytest.raises(zlmdb.EncodeError, match=said):
+                edit()
+        assert t.homes[1] == home
+        with t.homes.edit(1) as changed:
+            part(changed).name, part(changed)._nmae = "D", 1
+            changed.made = Made(2)  # which has another attribute
+        assert part(t.homes[1]).name == "D"
+
+
+def test_a_nested_object_that_contains_itself_is_an_error_of_its_value() -> None:
+    with zlmdb.open(None, Homes) as db, db.write() as t:
+        t.homes[1] = Home(Street("A"))
+        with pytest.raises(zlmdb.EncodeError, match="table 'homes'"), t.homes.edit(1) as home:  # noqa: PT012
+            others: Any = home.others
+            others.append(others)
 
 
 def test_other_names_of_an_object_are_its_own_affair_in_a_block() -> None:

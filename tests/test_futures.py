@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, TimeoutError, as_completed, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import zlmdb
 from zlmdb.store.futures import Submitted
 
 
@@ -110,3 +114,12 @@ def test_who_takes_the_condition_while_it_is_being_finished_waits_for_that() -> 
     vars(future)["made"] = futures._DONE
     thread.join(10)
     assert found == [3]
+
+
+def test_a_future_is_not_pickled(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, zlmdb.Schema) as db:
+        future = db.submit(lambda t: 1)
+        for use in (pickle.dumps, copy.deepcopy, copy.copy):
+            with pytest.raises(TypeError, match=r"a future of submit\(\) belongs to this process.*: give its result"):
+                use(future)
+        assert future.result(20) == 1

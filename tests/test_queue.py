@@ -438,6 +438,23 @@ def test_tasks_wait_and_a_cancelled_one_leaves_no_job_behind(memory: zlmdb.Datab
         assert sizes(t.words) == (0, 1, 0, 0)
 
 
+def test_a_task_extends_its_lease_or_gives_the_job_back(memory: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(memory, lambda t: t.words)
+
+    async def main() -> None:
+        await worker.aput("a")
+        lease = await worker.aget(20)
+        longer = await worker.aextend(lease, 1000)
+        assert longer.until > lease.until
+        await worker.arelease(longer)
+        with pytest.raises(zlmdb.LeaseLost):
+            await worker.aextend(longer)
+
+    asyncio.run(main())
+    with memory.read() as t:
+        assert [job.attempts for job in t.words.ready.values()] == [0]
+
+
 def test_a_worker_makes_a_pipe_only_where_it_has_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zlmdb.open(tmp_path / "db", Disk, durability="none") as db:
         worker = zlmdb.Worker(db, lambda t: t.jobs)

@@ -82,11 +82,6 @@ FILE = grown.__code__.co_filename
 LINE = grown.__code__.co_firstlineno + 1
 
 
-SPACE: dict[str, Any] = {"__name__": "pdb"}
-exec("def shown(value): return repr(value)", SPACE)
-shown: Callable[[Any], str] = SPACE["shown"]  # as pdb shows it
-
-
 def test_a_function_of_a_query_with_a_breakpoint_is_called_for_each_record(db: Any) -> None:
     with db.read() as t:
         assert not t.persons.where(grown).explain().called  # it is read, and kept
@@ -122,22 +117,6 @@ def test_breakpoints_of_debugpy_are_seen(db: Any, monkeypatch: pytest.MonkeyPatc
         assert not t.persons.where(lambda person: person.age > 4).explain().called
         monkeypatch.setitem(sys.modules, "pydevd", cast(Any, object()))  # another version
         assert not t.persons.where(grown).explain().called
-
-
-def test_who_steps_into_a_function_that_is_read_is_told_so(db: Any) -> None:
-    seen: set[str] = set()
-
-    def tracer(frame: FrameType, event: str, argument: object) -> Any:
-        if frame.f_code is matches.__code__:
-            seen.add(shown(frame.f_locals["person"]))
-        return tracer
-
-    def matches(person: Any) -> Any:
-        return person.age > 3
-
-    with db.read() as t, looking(sys.gettrace, sys.settrace, tracer):
-        assert t.persons.where(matches).count() == 5
-    assert "<person: zlmdb reads the function; continue, and it is called with records>" in seen
 
 
 class Quitter(bdb.Bdb):
@@ -191,3 +170,41 @@ def test_who_quits_the_debugger_in_the_midst_of_zlmdb_is_obeyed_and_nothing_is_s
             assert (5 in t.numbers, t.persons[5].name) == (False, "p5")
         at, came = at + (1 if COUNTS_REFERENCES else 7), quitter.lines == at
     assert at > 10
+
+
+class Shower(bdb.Bdb):
+    """A debugger whose user looks at all variables of functions of this file that queries are given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[str] = []
+
+    def user_line(self, frame: FrameType) -> None:
+        if frame.f_code.co_name == "old":
+            self.shown.append(repr(dict(frame.f_locals)))
+
+
+def test_a_debugger_that_shows_a_record_while_a_function_is_read_changes_no_query(db: Any) -> None:
+    least = 5
+
+    def old(person: Person) -> bool:
+        age = person.age
+        return age >= least
+
+    def shown(person: Person) -> bool:
+        return repr(person.age) > "5"
+
+    shower = Shower()
+    with db.read() as t:
+        before = sys.gettrace()
+        shower.reset()
+        sys.settrace(shower.trace_dispatch)
+        try:
+            selection = t.persons.where(old)
+        finally:
+            sys.settrace(before)
+        assert [person.age for person in selection.values()] == [5, 6, 7, 8]
+        assert "by_age" in str(selection.explain())
+        assert [person.age for person in t.persons.where(shown).values()] == [6, 7, 8]
+    for text in ("'person': <placeholder person, ", "'age': <placeholder person.age, "):
+        assert text in shower.shown[1]

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from typing import Any, Callable, NamedTuple
 
 import pytest
@@ -413,6 +414,25 @@ def test_what_runs_after_the_commit_may_write_and_may_fail(db: Any) -> None:
             t.txn.after_commit(work)
     assert done == ["last"]
     assert numbers(db) == {"a": 1, "after": 2}
+
+
+def test_what_nobody_would_run_after_the_commit_is_refused(db: Any) -> None:
+    async def later() -> None: ...
+
+    def some() -> Any:
+        yield 1
+
+    with db.write() as t:
+        t.numbers["a"] = 1
+        for work in (later, partial(later), some, None):
+            with pytest.raises(TypeError, match=r"'async' in it|'yield' in it|after_commit.None.: expected a function"):
+                t.txn.after_commit(work)
+    with pytest.raises(TypeError, match=r"later.. has 'async' in it.*: nobody awaits"), db.write() as t:  # noqa: PT012
+        t.numbers["a"] = 2
+        t.txn.after_commit(lambda: later())
+    with db.write() as t:
+        t.txn.after_commit(lambda: (one for one in [1]))
+    assert numbers(db) == {"a": 2}
 
 
 def test_run_does_not_repeat_what_is_stored(db: Any) -> None:

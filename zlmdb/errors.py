@@ -133,7 +133,7 @@ class ReadonlyDatabase(Error, PermissionError):
 
 
 class DatabaseClosed(Error, RuntimeError):
-    """The database is not open."""
+    """The database is not open, or is being closed."""
 
 
 class DatabaseInUse(Error, RuntimeError):

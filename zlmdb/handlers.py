@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Optional
 
 _PARTIAL: Any = partial  # of what is given, checkers would know it as a part of unknown types
@@ -46,6 +46,18 @@ def of_program(trace: Optional[TracebackType]) -> Iterator[TracebackType]:
         trace = trace.tb_next
 
 
+def is_debugging(frame: Optional[FrameType]) -> bool:
+    """Whether a debugger has stopped the program, and *frame* is of what it does then, and not of the program."""
+    debugger = sys.modules.get("bdb")
+    own = None if debugger is None else debugger.Bdb.trace_dispatch.__code__.co_filename
+    while frame is not None and not frame.f_code.co_filename.startswith(OURS):
+        name = frame.f_code.co_filename
+        if name == own or os.path.basename(name).startswith("pydevd"):  # of PyCharm, VS Code and Eclipse
+            return True
+        frame = frame.f_back
+    return False
+
+
 def close_files(descriptors: list[int], close: Callable[[int], None] = os.close) -> None:
     """Take each of *descriptors* out and close it, in one step: what a handler raises comes before or after that."""
     while descriptors:
@@ -56,13 +68,13 @@ def _handlers() -> Iterator[Any]:
     import signal  # takes longer to import than many a program of ours to run
 
     for number in signal.valid_signals():
-        yield _code_of(signal.getsignal(number))
+        yield code_of(signal.getsignal(number))
     debugger = sys.modules.get("bdb")
     if debugger is not None:  # it raises where its user wants to stop the program
-        yield _code_of(debugger.Bdb.trace_dispatch)
+        yield code_of(debugger.Bdb.trace_dispatch)
 
 
-def _code_of(handler: Any) -> Any:
+def code_of(handler: Any) -> Any:
     """The code that runs when *handler* is called; None if it is not written in Python."""
     called: Any = handler
     while isinstance(called, _PARTIAL):

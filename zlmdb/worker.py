@@ -149,6 +149,14 @@ class Worker(Generic[T]):
         """As `fail`, in asyncio. If the task is cancelled meanwhile, the job is given back all the same."""
         await self._db._awaited(lambda t: self._queue(t).fail(lease, error, delay=delay), kept=True)
 
+    async def arelease(self, lease: Lease[T], /) -> None:
+        """As `release`, in asyncio. If the task is cancelled meanwhile, the job is given back all the same."""
+        await self._db._awaited(lambda t: self._queue(t).release(lease), kept=True)
+
+    async def aextend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
+        """As `extend`, in asyncio. If the task is cancelled meanwhile, the lease may be extended or not."""
+        return await self._db.arun(lambda t: self._queue(t).extend(lease, seconds))
+
     def ajob(self, timeout: Optional[float] = None) -> AbstractAsyncContextManager[Lease[T], None]:
         """As `job`, in asyncio. A task that is cancelled releases its job."""
         return _AsyncJobBlock(self, timeout)

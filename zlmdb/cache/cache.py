@@ -15,8 +15,8 @@ from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
 from ..elsewhere import tell
 from ..values import serializer
-from .elsewhere import INSTEAD, of_cache
-from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, refuse_options, shown, tag_bytes_of, tag_of, until_of
+from .elsewhere import INSTEAD, of_cache, refuse_asked, refuse_options
+from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile, path_of
 from .memoized import memoized, task_here
@@ -173,8 +173,12 @@ class Cache(CachePending[K, V]):
     def get(self, key: K, default: None = None) -> Optional[V]: ...
     @overload
     def get(self, key: K, default: Union[V, D]) -> Union[V, D]: ...
-    def get(self, key: K, default: Any = None) -> Any:
+    def get(
+        self, key: K, default: Any = None, read: Any = 0, expire_time: Any = 0, tag: Any = 0, retry: Any = 0
+    ) -> Any:
         """The value of *key*, or *default*. A value that does not fit the type is not there, such as an older one."""
+        if read or expire_time or tag or retry:  # with ** in place of them, each call would take longer
+            refuse_asked("get", read=read, expire_time=expire_time, tag=tag, retry=retry)
         data = self._find(key) if not self._blocks else self._found(key)
         if data is not None:
             until, _, size = HEAD.unpack_from(data)
@@ -350,8 +354,10 @@ class Cache(CachePending[K, V]):
     def pop(self, key: K, default: None = None) -> Optional[V]: ...
     @overload
     def pop(self, key: K, default: Union[V, D]) -> Union[V, D]: ...
-    def pop(self, key: K, default: Any = None) -> Any:
+    def pop(self, key: K, default: Any = None, expire_time: Any = 0, tag: Any = 0, retry: Any = 0) -> Any:
         """Delete the entry, and return its value; *default* if there is none."""
+        if expire_time or tag or retry:
+            refuse_asked("pop", expire_time=expire_time, tag=tag, retry=retry)
 
         def work(t: Any) -> Any:
             old = self._living(t, key)
@@ -470,13 +476,6 @@ class Cache(CachePending[K, V]):
             return made
 
         return decorate
-
-    def _holds(self, data: Optional[bytes]) -> bool:
-        """Whether *data* is an entry that is there."""
-        if data is None:
-            return False
-        until, _, size = HEAD.unpack_from(data)
-        return bool(until > _clock()) and self._value(data, size) is not MISSING
 
 
 def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: EvictionPolicy, keep: bool) -> Any:

@@ -1,6 +1,9 @@
-"""Methods that dicts and other caches have: the error says what to write instead."""
+"""Methods and options that dicts and other caches have: the error says what to write instead."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
 
 from ..elsewhere import has_no
 
@@ -23,7 +26,32 @@ INSTEAD = {
     "memoize_stampede": "write @cache.memoize(expire=seconds), which computes a result once",
 }  # fmt: skip
 
+_WRITTEN = "expire= is the seconds until the entry is gone, tag= a text by which evict() deletes it"
+_DETAILS = "cache.details(key) has the value, and its expire_time and tag"
+_TAKEN = f"{_DETAILS}: write `with cache.transact():`, and in it cache.details(key) and cache.delete(key)"
+_ASKED = {
+    "get": dict.fromkeys(("expire_time", "tag"), _DETAILS),
+    "pop": dict.fromkeys(("expire_time", "tag"), _TAKEN),
+}
+_OF_OTHERS = {
+    "read": "values are in the database, however large, and there are no files",
+    "retry": "nothing raises Timeout, so leave it out",
+}
+
 
 def of_cache(cache: object, name: str) -> str:
     """What to write for *name*; empty for a name that nobody has."""
     return has_no(cache, name, INSTEAD[name]) if name in INSTEAD else ""
+
+
+def refuse_options(method: str, others: Iterable[str]) -> NoReturn:
+    """Raise TypeError for options that *method* of a cache does not have."""
+    names = [*others]
+    known = {**_OF_OTHERS, **_ASKED.get(method, {})}
+    advice = [*dict.fromkeys(known[name] for name in names if name in known)] or [_WRITTEN]
+    raise TypeError(f"{method}() has no option {', '.join(names)}: {'; '.join(advice)}")
+
+
+def refuse_asked(method: str, **asked: object) -> NoReturn:
+    """As `refuse_options`, for those of diskcache that have a true value."""
+    refuse_options(method, [name for name, value in asked.items() if value])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from struct import Struct
-from typing import Any, NoReturn, Optional
+from typing import Any, Optional
 
 from ..errors import SchemaMismatch
 from ..namedtuples import NamedTuple
@@ -47,14 +46,6 @@ def until_of(expire: Optional[float]) -> float:
     if until != until:
         raise ValueError(f"expire={expire!r}: expected seconds, or None for ever")
     return until
-
-
-def refuse_options(method: str, others: Iterable[str]) -> NoReturn:
-    """Raise TypeError for options that *method* of a cache does not have."""
-    raise TypeError(
-        f"{method}() has no option {', '.join(others)}: expire= is the seconds until the entry is gone, tag= a text by "
-        f"which evict() deletes it"
-    )
 
 
 def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:

@@ -98,6 +98,13 @@ class CacheState(Generic[K, V]):
         except DecodeError:
             return MISSING
 
+    def _holds(self, data: Optional[bytes]) -> bool:
+        """Whether *data* is an entry that is there."""
+        if data is None:
+            return False
+        until, _, size = HEAD.unpack_from(data)
+        return bool(until > _clock()) and self._value(data, size) is not MISSING
+
     def _forget(self, t: Any, key: Any) -> bool:
         """Delete an entry, with all that is noted of it; whether there was one."""
         old: Optional[bytes] = t.entries.pop(key, None)

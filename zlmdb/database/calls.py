@@ -323,8 +323,9 @@ def _awaits_in_block(store: Store) -> bool:
             return True
         frame = frame.f_back
     while frame is not None:
+        # A coroutine that runs the event loop, as nest_asyncio lets it, goes on when that returns.
         code = frame.f_code
-        if not code.co_flags & _CO_AWAITS and any([code is opener for opener in openers]):
+        if any([code is opener for opener in openers]):
             return True
         frame = frame.f_back
     return False

@@ -209,6 +209,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
                 found: Optional[Database[Schema]] = openstores.present(db._opening)
                 if found is not None:
                     found._entered += 1
+                    if found._store is not None:
+                        found._store.go_on()  # another thread may be about to close it
                     return found
             if open_now:
                 db._open()
@@ -231,13 +233,23 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         elif os.path.exists(dbpath):
             os.remove(dbpath)
 
-    def close(self) -> None:
+    def close(self, *, timeout: Optional[float] = None) -> None:
         """Close the database; closing the last one of a file closes its environment. Closing twice does nothing.
 
         Raises `DatabaseInUse` if it has open transactions, `DiskError` if the last flush of ``flush_every=`` fails; it
         is open then, and can be closed again.
+
+        With a *timeout*, transactions have so many seconds to end. From the call on, no other thread begins one: that
+        raises `DatabaseClosed`. What was submitted is stored, and a thread that has a transaction open may begin others
+        until that ends. If something is still open after the *timeout*, the database goes on, and this raises
+        `DatabaseInUse`. It does so at once if the transaction is of the calling thread.
         """
-        self._close()
+        if timeout is None:
+            self._close()
+        else:
+            from .closing import close_within  # late: most programs have ended their transactions
+
+            close_within(self, timeout)
 
     def _close(self) -> None:
         """Close as `close` does, even if a subclass has a method of that name that leaves the block."""
@@ -247,9 +259,15 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
             if self._entered > 0:
                 self._entered -= 1
             elif self._store is not None:
-                if self._flusher is not None:
-                    self._flusher.stop()
-                openstores.release(self._store)
+                flusher = self._flusher
+                if flusher is not None:
+                    flusher.stop()
+                try:
+                    openstores.release(self._store)
+                except errors.DatabaseInUse:
+                    if flusher is not None:
+                        flusher.start()
+                    raise
                 self._store = None
                 tables: Any = self.__dict__.get("auto")
                 if tables is not None:

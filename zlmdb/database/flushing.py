@@ -20,10 +20,11 @@ class Flusher:
         self._store = weakref.ref(store)
         self._seconds = seconds
         self._flushed = -1
-        self._start()
+        self.start()
         _flushers.add(self)
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin, in a forked child or where `stop` was called too early."""
         self._stopped = stopped = threading.Event()
         self._thread = threading.Thread(
             target=_work, args=(weakref.ref(self), stopped, self._seconds), name="zlmdb-flush", daemon=True
@@ -33,12 +34,13 @@ class Flusher:
     def flush(self) -> None:
         """Flush what was committed since the last time."""
         store = self._store()
-        if store is None or store.env is None or store.provisional:
+        env = None if store is None else store.present
+        if store is None or env is None or store.provisional:
             return
-        last: int = store.environment.info()["last_txnid"]
+        last: int = env.info()["last_txnid"]
         if last != self._flushed:
             with store.translated():
-                store.environment.sync(True)
+                env.sync(True)
             self._flushed = last
 
     def stop(self) -> None:
@@ -68,7 +70,7 @@ _flushers: weakref.WeakSet[Flusher] = weakref.WeakSet()
 def _in_child() -> None:
     for flusher in list(_flushers):
         if not flusher._stopped.is_set():
-            flusher._start()
+            flusher.start()
 
 
 if hasattr(os, "register_at_fork"):

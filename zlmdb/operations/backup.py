@@ -110,11 +110,13 @@ def compact(of: Store, told: Optional[Told] = None, timeout: Optional[float] = N
         raise errors.ReadonlyDatabase(f"{file!r} is open read-only: open it writable to compact it", path=file)
     of.engine.check_file()
     before = os.path.getsize(file)
-    with of.writing(timeout), of.lock:
+    with of.writing(timeout):
         _refuse_transactions(of)
         with replacing(file, True, _size(of)) as temporary:
-            _copy(of, temporary, True, told or silent)
-            _verify(of.engine, temporary, told or silent)
+            with of.lock:  # without it the environment could be closed meanwhile
+                of.reopen()
+                _copy(of, temporary, True, told or silent)
+                _verify(of.engine, temporary, told or silent)
             _like(file, temporary)
             _swap(of, temporary, file)
     return Compaction(before, os.path.getsize(file))
@@ -122,7 +124,8 @@ def compact(of: Store, told: Optional[Told] = None, timeout: Optional[float] = N
 
 def _swap(of: Store, temporary: str, file: str) -> None:
     """Replace the file of an open store, whose environment is closed meanwhile."""
-    with openstores.lock:
+    with openstores.lock, of.lock:  # in this order, as where a file is closed
+        of.reopen()  # raises if that came first: another process may have written since then
         of.suspend(lambda: _refuse_transactions(of))
         try:
             with alone(file, of.engine.lock_file):

@@ -20,7 +20,7 @@ from ..namedtuples import NamedTuple
 from ..shown import shown_path
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
-from .readers import Ages, shown_with_origin
+from .readers import Ages, in_use_error, shown_with_origin
 from .writerlock import Claim, WriterLock
 
 READERS_PATIENCE = 10.0
@@ -28,7 +28,6 @@ READERS_PATIENCE = 10.0
 
 _LOOK_AGAIN = 0.1  # seconds between two looks at an open file: so long a reader that was killed makes it grow
 _TRY_AGAIN = 0.005  # seconds between two tries to open for good what was opened read-only
-_SHOWN = 5  # of the transactions that keep a store from being closed, in the error
 _ATTEMPTS = 100  # to begin, each time after another process has made the file larger
 
 
@@ -335,6 +334,8 @@ class OpenEnvironment(Maintenance):
                 return self.env
             if self.users == 0:
                 raise self._closed()
+            if self.closing is not None:
+                return self.closing.admitted()
             if self.readonly or self.writer.owner == threading.get_ident():
                 return self._reopen(provisional=False)
             # As in `Store._looked_up`: another process may write for long, or wait for this one. Where writers are not
@@ -408,6 +409,7 @@ class OpenEnvironment(Maintenance):
         *check* may raise: then nothing happens. It sees every reader that has got hold of the environment, since they
         make themselves known before; those that come later wait in `reopen` for the lock, which the thread must hold.
         """
+        self.go_on()  # who closes it looks again whether all have ended
         env, self.env = self.env, None
         if env is not None:
             try:
@@ -426,33 +428,35 @@ class OpenEnvironment(Maintenance):
         try:
             with self.lock:  # of `reopen`
                 # As in `suspend`: what begins from now on waits for the lock, and what has begun before is seen.
-                env = self.env
+                env = self.present
                 try:
                     self.env = None
                     self._check_rest()
                 except BaseException:
-                    self.env = env
+                    if self.closing is None:
+                        self.env = env
                     raise
+                self.closing = None
                 self.users = 0  # a thread that comes late finds the database closed, and does not open it anew
             if env is not None:
+                self.writer.path = None  # a thread that comes late does not open the lock file again
                 env.close()
                 self.engine.closed()
                 self.writer.close()
         except BaseException:  # an interrupt, perhaps: to close again does the rest
-            if env is not None:
+            if env is not None and self.closing is None:
                 self.env = env
             raise
 
     def _check_rest(self) -> None:
         """Raise `DatabaseInUse` when transactions are open."""
+        if self.closing is not None:
+            self.closing.check()
+            return
         # Texts, as objects would keep the transaction open.
         in_use = [shown_with_origin(live) for live in self.live.alive() if live.active]
         if in_use:
-            shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
-            raise errors.DatabaseInUse(
-                f"the database {shown_path(self.engine.path)} has open transactions ({len(in_use)}): [{shown}]; "
-                "end them before close()"
-            )
+            raise in_use_error(self.engine.path, in_use)
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""
@@ -460,7 +464,7 @@ class OpenEnvironment(Maintenance):
             if live is not None and live.active:
                 live._forked()
         self.reads.clear()
-        env, self.env = self.env, None
+        env, self.env, self.closing = self.present, None, None
         self.ages = Ages()
         self.writer.close()  # else the parent's lock, which is that of the open file, outlives the parent
         self._reset_locks()

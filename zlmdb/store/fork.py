@@ -55,11 +55,12 @@ def _before_fork() -> None:
     if threading.active_count() > 1:
         _wait_for_imports()
     for one in list(environments):
-        if one.env is not None:
+        env = one.present
+        if env is not None:
             if one.gate is not None:  # no other thread may move the map under what is held
                 one.gate.enter(_held)
                 _entered.append(one.gate)
-            _held.extend(one.engine.before_fork(one.env))
+            _held.extend(one.engine.before_fork(env))
 
 
 def _after_in_parent() -> None:

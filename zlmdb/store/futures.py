@@ -100,6 +100,12 @@ class Submitted(Future[R]):
     _queues: Optional[Queues] = None
     _done_callbacks: Any = property(lambda self: self.__dict__.setdefault("callbacks", []))
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a future of submit() belongs to this process, and is neither copied nor pickled: give its result(); or "
+            "give the database to the other process, which can be pickled, and submit there"
+        )
+
     def _take_waiters(self) -> list[Any]:
         space = self.__dict__
         found: list[Any] = space.setdefault("waiters", [])

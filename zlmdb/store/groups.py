@@ -160,8 +160,8 @@ class Groups:
         elif len(self._queue) >= self._gathering.wanted:
             self._gathering.end()
 
-    def finish(self) -> None:
-        """Wait until what was submitted is stored, unless this thread itself keeps it from that."""
+    def finish(self, until: float = 1e300) -> None:
+        """Wait until what was submitted is stored, unless this thread itself keeps it from that; or that time comes."""
         me = threading.current_thread()
         if self._process != os.getpid() or is_stopped():
             return
@@ -169,7 +169,7 @@ class Groups:
         try:
             ended = {me}
             while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
-                while self._store.writer.owner != me.ident:
+                while self._store.writer.owner != me.ident and _clock() < until:
                     self._work_now()
                     going = ending.goes_on(waited[0], _LOOK_AGAIN)
                     if not (self._worker is waited[0] if going is None else going):  # an interrupt stopped its start

@@ -14,6 +14,8 @@ from weakref import ref
 from .readers import Ages
 
 if TYPE_CHECKING:
+    from ..engines import Environment
+    from .closing import Closing
     from .gate import Gate
 
 
@@ -61,6 +63,26 @@ class Maintenance:
     _gate: Optional[Gate] = None
     _full = _provisional = False
     _look_at: float
+
+    env: Optional[Environment]
+    lock: Any
+    closing: Optional[Closing] = None
+    """Who may begin while the database is being closed, and *env* is None."""
+
+    @property
+    def present(self) -> Optional[Environment]:
+        """The environment, also while nobody begins any more; None where it is not open."""
+        closing = self.closing
+        return self.env if closing is None else closing.env
+
+    def go_on(self) -> None:
+        """Let others begin again: the database is not closed after all."""
+        closing = self.closing
+        if closing is not None:
+            with self.lock:
+                if self.closing is closing:
+                    self.env = closing.env
+                    self.closing = None
 
     def disturb(self) -> None:
         """There is something to do: the next transaction looks what it is."""

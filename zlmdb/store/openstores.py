@@ -136,7 +136,7 @@ def present(opening: Opening) -> Any:
     found = None if key is None else _handles.get(key)
     if found is None or not found.is_open:
         return None
-    _check_options(found._open_store, opening)
+    _check_options(found._store, opening)
     return found
 
 
@@ -220,7 +220,9 @@ def _check_sharing(store: Store, opening: Opening) -> None:
 
 
 def _check_options(store: Store, opening: Opening) -> None:
-    engine, env = store.engine, store.environment
+    engine, env = store.engine, store.present
+    if env is None:
+        env = store.environment
     found, wanted = engine.settled(env, engine.options), engine.settled(env, opening.options)
     if found != wanted:
         given = found._asdict()  # documented of named tuples, which options are

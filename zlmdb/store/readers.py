@@ -12,13 +12,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Optional
 
+from .. import errors
 from ..locks import monotonic as _clock
 from ..log import log
 from ..namedtuples import NamedTuple
+from ..shown import shown_path
 from .holds import origin
 
 LONG_READ = 60.0
 """Seconds after which a read transaction that is still open is logged as a warning."""
+
+_SHOWN = 5  # of the transactions that keep a store from being closed, in the error
 
 
 class Reader(NamedTuple):
@@ -72,6 +76,15 @@ class Ages:
             "that the file grows with every write",
             transaction._store.engine.path, how, _clock() - since, origin(transaction),
         )  # fmt: skip
+
+
+def in_use_error(path: Optional[str], in_use: list[str], when: str = "") -> errors.DatabaseInUse:
+    """The error of a database that cannot be closed, as the transactions *in_use* are open."""
+    shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
+    return errors.DatabaseInUse(
+        f"the database {shown_path(path)} has open transactions{when} ({len(in_use)}): [{shown}]; "
+        "end them before close()"
+    )
 
 
 def shown_with_origin(transaction: Any) -> str:

@@ -23,6 +23,7 @@ from .blocks import COUNTS_REFERENCES, BlockExit, Leave
 from .holds import Hold
 from .ownership import lock_of
 from .rawrecords import RawRecords
+from .results import called_after
 from .scans import Scans
 from .store import Store
 from .transactionend import TransactionEnd
@@ -299,10 +300,11 @@ class Transaction(TransactionEnd, RawRecords):
         function given inside a savepoint that is undone does not run. All functions run even if one raises; the first
         exception then leaves the block, and all changes are stored nevertheless.
 
-        Raises `ReadonlyDatabase` in a read transaction.
+        Raises `ReadonlyDatabase` in a read transaction, and TypeError for a function with ``async`` or ``yield`` in it,
+        whose body nobody would run.
         """
         self._check_write()
-        self._hook(lambda kept: fn() if kept else None)
+        self._hook(called_after(fn))
 
     def abort(self) -> None:
         """Undo all changes and end. Does nothing if the transaction has ended."""

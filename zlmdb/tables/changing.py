@@ -9,7 +9,7 @@ from ..query.projection import ENGINE_KEYS, RECORDS
 from ..shown import shortened
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
-from .misspelt import assigned_to, check_names
+from .misspelt import assigned_to, check_names, check_nested, nested_in
 
 if TYPE_CHECKING:
     from ..store.transaction import Transaction
@@ -144,16 +144,17 @@ class EditedRows:
 
     *at* is the engine's key of the record whose turn it is, or None; *over* when the block is, or somebody has closed
     the iterator; *failed* after an error. Objects of the class *kind* can be changed. They have *most* attributes, or
-    more that no class declares; None if that does not matter.
+    more that no class declares; None if that does not matter. Those in the fields *nested* may have such, too.
     """
 
-    __slots__ = ("_counts", "_name", "_rows", "_txn", "at", "failed", "kind", "most", "over")
+    __slots__ = ("_counts", "_name", "_rows", "_txn", "at", "failed", "kind", "most", "nested", "over")
 
     def __init__(self, rows_of: Callable[..., Iterator[Any]], table: Table[Any, Any], rows: Rows) -> None:
         self.over = self.failed = False
         self.at: Optional[bytes] = None
         self.kind: Optional[type[Any]] = None
         self.most: Optional[int] = None
+        self.nested: tuple[str, ...] = ()
         self._txn, self._name = table._txn, table._name
         self._counts = self._txn._puts, self._txn._dels
         self._rows: Any = rows_of(table, rows, self)
@@ -178,10 +179,15 @@ class EditedRows:
         self.kind = None if varies(value.__class__) else type(value)
         fields = assigned_to(type(value))
         self.most = None if fields is None else len(fields)
+        self.nested = nested_in(type(value))
 
     def check_names(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
         """As `misspelt.check_names`, for the object *value* of the record *encoded*."""
         check_names(table, table._storage.decode_key(encoded), value)
+
+    def check_nested(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
+        """As `misspelt.check_nested`, in the same way."""
+        check_nested(table, table._storage.decode_key(encoded), value)
 
     def end(self, error: Optional[BaseException]) -> None:
         """The block is over."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
 from ..shown import shortened
 from ..values.constant import is_constant, new_value
-from .misspelt import assigned_to, check_names
+from .misspelt import assigned_to, check_names, check_nested, nested_in
 
 if TYPE_CHECKING:
     from .changing import Edits
@@ -90,6 +90,8 @@ class EditedRecord(_Block, Generic[V]):
                 fields = assigned_to(type(self._value))
                 if fields is not None and len(vars(self._value)) > len(fields):
                     check_names(table, self._key, self._value)
+                if nested_in(type(self._value)):
+                    check_nested(table, self._key, self._value)
                 table[self._key] = self._value
         finally:
             table._txn._edited.discard(self._edited)

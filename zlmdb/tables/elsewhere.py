@@ -64,8 +64,6 @@ OF_OTHERS = {
 """Names that other stores and lists have for what is written otherwise here."""
 
 _MANY = "a selection is any number of records: write .values().first() for one, or loop over .values()"
-
-
 OF_SELECTIONS = {
     "get": "write selection[key], or .where(lambda record: ...).values().first()",
     "update": "write .change(lambda record: ...), whose function returns the new record, or use the block of .edit()",
@@ -77,49 +75,23 @@ _CLAIM = "write .claim(), or zlmdb.Worker(db, lambda t: t.jobs).get() outside of
 _SEVERAL = "several records may have one key of this index: write index[key].values().first(), or .all()"
 
 
+_PUTS = (
+    "append", "appendleft", "apply_async", "delay", "enqueue", "insert", "lpush", "publish", "push", "put_nowait",
+    "rpush", "schedule", "send", "submit",
+)  # fmt: skip
+_CLAIMS = (
+    "blpop", "brpop", "consume", "dequeue", "get_nowait", "lpop", "next", "popleft", "pull", "receive", "reserve",
+    "rpop", "take",
+)  # fmt: skip
 OF_QUEUES = {
-    **dict.fromkeys(
-        (
-            "append",
-            "appendleft",
-            "apply_async",
-            "delay",
-            "enqueue",
-            "insert",
-            "lpush",
-            "publish",
-            "push",
-            "put_nowait",
-            "rpush",
-            "schedule",
-            "send",
-            "submit",
-        ),
-        _PUT,
-    ),
-    **dict.fromkeys(
-        (
-            "blpop",
-            "brpop",
-            "consume",
-            "dequeue",
-            "get_nowait",
-            "lpop",
-            "next",
-            "popleft",
-            "pull",
-            "receive",
-            "reserve",
-            "rpop",
-            "take",
-        ),
-        _CLAIM,
-    ),
+    **dict.fromkeys(_PUTS, _PUT),
+    **dict.fromkeys(_CLAIMS, _CLAIM),
     **dict.fromkeys(("ack", "acknowledge", "complete", "finish", "task_done"), "write .done(lease)"),
     **dict.fromkeys(("nack", "reject", "requeue", "retry"), "write .fail(lease), or .release(lease) if not tried"),
     **dict.fromkeys(("empty", "qsize", "size"), "write .ready.count(), or len(...) for the jobs of all states"),
     "peek": "write .ready.first()",
 }
+"""In the same way of queues."""
 
 
 OF_TRANSACTIONS = {

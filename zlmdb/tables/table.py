@@ -307,8 +307,8 @@ class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic
         """A block that changes the object stored under *key*; the normal end of the block stores it.
 
         Raises `KeyError` if there is no record, TypeError for a value that cannot be changed in place, such as a
-        number, `EncodeError` if the block has changed the field that is the key, and ValueError for a record that an
-        enclosing block is editing.
+        number, `EncodeError` if the block has changed the field that is the key or has assigned to a misspelt one, also
+        of a nested object, and ValueError for a record that an enclosing block is editing.
         """
         from .editing import EditedRecord  # late: many programs store other objects
 

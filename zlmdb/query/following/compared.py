@@ -31,6 +31,8 @@ _NOT_OF_MEMBERS = (range, bytes, bytearray)
 
 _ORDERING = ("<", "<=", ">", ">=")
 
+_SETS = {set, frozenset}
+
 _AWARE = (datetime, time)
 """Of these some cannot be ordered beside others: those with a time zone beside those without."""
 
@@ -136,11 +138,20 @@ def of_records(*nodes: Node) -> bool:
 
 def _check_types(trace: Trace, left: Node, known: Known, operator: str, right: Node, right_known: Known) -> None:
     one, two = known.cls, right_known.cls
-    if one in PLAIN and two in PLAIN and one is not two and not {one, two} <= NUMBERS:
+    plain = one in PLAIN and two in PLAIN and not {one, two} <= NUMBERS
+    if one is not two and (plain or _is_unlike(known, right_known)):
         trace.refuse(
             f"{left!r} {operator} {right!r}: {left!r} is of type {typename(one)}, {right!r} of type {typename(two)}; "
             f"compare values of one type"
         )
+
+
+def _is_unlike(left: Known, right: Known) -> bool:
+    """Whether one of these is a list or the like, and the other one is something else, which never equals it."""
+    kinds = {left.cls, right.cls}
+    if kinds <= _SETS or (left.optional and right.optional):
+        return False
+    return not kinds.isdisjoint(CONTAINERS) and all([cls in CONTAINERS or cls in PLAIN for cls in kinds])
 
 
 def are_ordered(left: Known, right: Known) -> bool:

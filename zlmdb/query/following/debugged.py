@@ -15,10 +15,6 @@ from typing import Any
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
 
-_SHOWING = "pdb", "_pydev", "pydev"
-"""How the names of the modules begin that show the user of a debugger what a variable is."""
-
-
 class _Breakpoint(NamedTuple):
     """A line where a debugger stops, and the *texts* of its condition and of what it logs."""
 
@@ -39,12 +35,6 @@ def stops_in(code: CodeType) -> bool:
     except Exception as error:  # of another version of the debugger
         let_through(error)
         return False
-
-
-def shows() -> bool:
-    """Whether a debugger has called the function that asks this, to show a value."""
-    name = sys._getframe(2).f_globals.get("__name__")
-    return isinstance(name, str) and name.startswith(_SHOWING)
 
 
 def _breakpoints() -> Iterator[_Breakpoint]:

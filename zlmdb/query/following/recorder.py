@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import Any, Callable, Optional
 
+from ...handlers import is_debugging
 from ...values.base import typename
 from . import compared, fields
-from .debugged import shows
 from .known import BOOL, FLOAT, INT, NUMBERS, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Node
 from .operations import Apply, Binary, Compare, IsNone, Unary
@@ -79,8 +80,8 @@ class Recorder:
         return str(concrete(self, "str()"))
 
     def __repr__(self) -> str:
-        if shows():
-            return f"<{self.zlmdb_node!r}: zlmdb reads the function; continue, and it is called with records>"
+        if is_debugging(sys._getframe(1)):  # nothing that the function does
+            return f"<placeholder {self.zlmdb_node!r}, while zlmdb reads the function>"
         return repr(concrete(self, "repr()"))
 
     def __format__(self, how: str) -> str:

@@ -141,7 +141,9 @@ if len(edited) > 1 or type(value) is not turns.kind:
         finally:
             turns.at = None
         if turns.most is not None and len(value.__dict__) > turns.most:
-            turns.check_names(self, encoded, value)""",
+            turns.check_names(self, encoded, value)
+        if turns.nested:
+            turns.check_nested(self, encoded, value)""",
         "if turns.over: yield",
     ),
 }

@@ -1,0 +1,70 @@
+"""Closing a database that others use: nobody begins any more, and what is open has some time to end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from ..locks import monotonic
+from ..shown import shown_path
+from ..store.closing import stop_beginning
+from ..store.holds import Hold
+
+if TYPE_CHECKING:
+    from .database import Database
+
+_PAUSE = 0.001  # seconds between two looks whether all have ended; more of them, the longer it takes
+_LONGEST = 0.02
+
+
+def close_within(db: Database[Any], timeout: float) -> None:
+    """Close *db* when all that is open has ended. Raises `DatabaseInUse` after *timeout* seconds; then *db* goes on."""
+    _check(timeout)
+    end, pause, me, hold = monotonic() + timeout, _PAUSE, threading.get_ident(), Hold()
+    store = db._store
+    if store is None:
+        db._close()
+        return
+
+    def admits() -> bool:
+        groups = db._groups
+        return db._entered > 0 or (groups is not None and threading.current_thread() in groups._workers)
+
+    try:
+        store.end_leftovers()
+        # If somebody else has it open, too, it stays so: this is one less, as in `close`.
+        while db._store is not None and not db._entered and store.users <= 1:
+            left = end - monotonic()
+            closing = stop_beginning(store, admits, max(0.0, left))
+            if closing is not None:
+                closing.check(" in this thread", me)  # they do not end while it waits
+                groups = db._groups
+                if groups is not None:
+                    groups.finish(end)
+                if closing.is_over() and (groups is None or not groups._submitted):
+                    hold.thread = me
+                    if (
+                        store.writer._claims.setdefault(0, hold) is hold
+                    ):  # nobody uses the lock file, to be refused then
+                        break
+            if left <= 0:
+                store.end_leftovers()
+                if closing is not None:
+                    closing.check(f" after the timeout of {timeout} s")
+                raise errors.DatabaseInUse(
+                    f"the database {shown_path(db._opening.path)} was at work for longer than the timeout of {timeout} "
+                    f"s: with what was submitted, with its tables, or with its file; give a longer timeout"
+                )
+            time.sleep(min(pause, max(0.0, left)))
+            pause = min(pause * 2, _LONGEST)
+        db._close()
+    finally:
+        store.writer.release(hold)
+        store.go_on()  # if it was closed, there is nothing to go on with
+
+
+def _check(timeout: object) -> None:
+    if type(timeout) is bool or not (isinstance(timeout, (int, float)) and timeout >= 0):
+        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more")
