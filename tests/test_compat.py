@@ -186,7 +186,8 @@ def test_the_constructors_take_what_they_took() -> None:
 
 def test_everything_public_is_importable_by_a_star() -> None:
     names = run(
-        "from zlmdb import *; print(Database, MapUuidCbor, table, lmdb, PersistentMap, open is __builtins__.open)"
+        "from zlmdb import *\n"
+        "print(Database, MapUuidCbor, table, lmdb, flatbuffers.Builder, PersistentMap, open is __builtins__.open)"
     )
     assert names.endswith("True")
 

@@ -50,5 +50,5 @@ __all__ = [
     "TableInfo", "Transaction", "TransactionClosed", "TransactionPoisoned", "TransactionStale", "TransactionStats",
     "Unchecked", "UniqueIndex", "UniqueIndexView", "ValueList", "ValueSet", "Was", "Worker", "WriterTimeout",
     "WrongThread", "Zlib", "Zstd", "__version__", "check_autobahn_flatbuffers_version_in_sync", "desc", "errors",
-    "keys", "lmdb", "setup_flatbuffers_import", "table", "values",
+    "flatbuffers", "keys", "lmdb", "setup_flatbuffers_import", "table", "values",
 ]
