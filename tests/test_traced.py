@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bdb
+import dis
 import gc
 import importlib.util
+import linecache
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -119,6 +121,18 @@ def test_breakpoints_of_debugpy_are_seen(db: Any, monkeypatch: pytest.MonkeyPatc
         assert not t.persons.where(grown).explain().called
 
 
+def ends_block(frame: FrameType) -> bool:
+    """Whether a ``with`` statement is about to leave its block, which from Python 3.10 on is a line of its own.
+
+    What a tracer raises there, before ``__exit__`` is called, comes after what the statement guards.
+    """
+    code = frame.f_code
+    next_one = dis.opname[code.co_code[frame.f_lasti]]
+    return next_one in ("POP_BLOCK", "LOAD_CONST") and linecache.getline(
+        code.co_filename, frame.f_lineno
+    ).lstrip().startswith("with ")
+
+
 class Quitter(bdb.Bdb):
     """A debugger that steps, and whose user quits at the line number *at* of zlmdb."""
 
@@ -127,8 +141,12 @@ class Quitter(bdb.Bdb):
         self.at, self.lines = at, 0
 
     def user_line(self, frame: FrameType) -> None:
-        # Python loses what is raised in a finaliser.
-        if frame.f_code.co_filename.startswith(OURS) and frame.f_code.co_name not in ("__del__", "_left", "forget"):
+        # Python loses what is raised in a finaliser, and a lock if it is raised where a block ends.
+        if (
+            frame.f_code.co_filename.startswith(OURS)
+            and frame.f_code.co_name not in ("__del__", "_left", "forget")
+            and not ends_block(frame)
+        ):
             self.lines += 1
             if self.lines == self.at:
                 self.set_quit()

@@ -15,6 +15,7 @@ from typing import Any
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
 
+
 class _Breakpoint(NamedTuple):
     """A line where a debugger stops, and the *texts* of its condition and of what it logs."""
 
