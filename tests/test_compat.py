@@ -73,7 +73,9 @@ def test_flatbuffers_is_the_flatbuffers_package(name: str) -> None:
     assert module.Table is flatbuffers.Table
     assert module.__version__ == flatbuffers.__version__
     for part in FLATBUFFERS:
-        assert getattr(module, part) is importlib.import_module(f"flatbuffers.{part}")
+        the_module = importlib.import_module(f"flatbuffers.{part}")
+        assert getattr(module, part) is the_module
+        assert importlib.import_module(f"{name}.{part}") is the_module
 
 
 def test_the_version_of_flatbuffers_is_told_in_both_of_the_old_ways() -> None:

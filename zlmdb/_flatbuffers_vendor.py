@@ -3,3 +3,6 @@
 from .flatbuffers import *  # noqa: F403
 from .flatbuffers import __path__ as __path__
 from .flatbuffers import __version__ as __version__
+from .flatbuffers import _under
+
+_under(__name__)

@@ -3,6 +3,8 @@
 # The package carries no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
 
+import sys
+
 from flatbuffers import Builder as Builder
 from flatbuffers import Table as Table
 from flatbuffers import __path__ as _path
@@ -23,5 +25,14 @@ def version() -> tuple[int, int, int, None, None]:
     return major, minor, patch, None, None
 
 
-# So that `from zlmdb.flatbuffers.table import Table` finds the modules of the package, also those not named above.
-__path__ = [*__path__, *_path]
+def _under(name: str) -> None:
+    """Have `from zlmdb.flatbuffers.table import Table` find the modules of the package, for the package *name*.
+
+    Those named above are found by their names; a copy would have classes of its own.
+    """
+    for module in builder, compat, encode, number_types, packer, table, util:
+        sys.modules[f"{name}.{module.__name__.rpartition('.')[2]}"] = module
+
+
+_under(__name__)
+__path__ = [*__path__, *_path]  # where the others are found
