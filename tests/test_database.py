@@ -843,6 +843,18 @@ def test_scratch_deletes_the_database(path: str, tmp_path: Path) -> None:
     assert not (tmp_path / "file").exists()
 
 
+def test_scratch_deletes_no_directory_of_something_else(tmp_path: Path) -> None:
+    """A path with one part too few deleted all that was there."""
+    zlmdb.open(tmp_path / "project" / "data", Store).close()
+    (tmp_path / "project" / "main.py").touch()
+    with pytest.raises(zlmdb.InvalidDatabase, match="other files, and no database: nothing was deleted"):
+        zlmdb.Database.scratch(tmp_path / "project")
+    assert sorted(os.listdir(tmp_path / "project")) == ["data", "main.py"]
+    (tmp_path / "empty").mkdir()
+    zlmdb.Database.scratch(tmp_path / "empty")
+    assert not (tmp_path / "empty").exists()
+
+
 # -- read-only --------------------------------------------------------------------------------------------------------
 
 

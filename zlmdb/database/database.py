@@ -220,10 +220,18 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
     def scratch(dbpath: StrPath) -> None:
         """Delete the database at *dbpath*, a directory or a file, with its content; do nothing if it does not exist.
 
-        Of a link to a directory, the content is deleted.
+        Of a link to a directory, the content is deleted. Raises `InvalidDatabase` if a directory has files, and none
+        of a database.
         """
         import shutil  # late, like tempfile
 
+        path = os.fspath(dbpath)
+        if os.path.isdir(path) and os.listdir(path) and not any(map(os.path.exists, registry.engine(path).files())):
+            raise errors.InvalidDatabase(
+                f"the directory {path!r} has other files, and no database: nothing was deleted; give the path of a "
+                f"database, or delete the directory with shutil.rmtree()",
+                path=path,
+            )
         if os.path.islink(dbpath) and os.path.isdir(dbpath):
             with os.scandir(dbpath) as entries:
                 for entry in list(entries):

@@ -12,14 +12,15 @@ _ASKED = "there is no SQL: write `with db.read() as t:` and t.table[key], or t.t
 _MADE = "the tables that the schema declares are made when it is opened: add the attribute, and open it again"
 _SMALLER = "db.compact() makes the file smaller"
 _OTHERWISE = {
+    "awrite": "write `await db.arun(function)`, which calls it with the transaction in a thread",
     "commit": _ENDS, "rollback": _ENDS, "execute": _ASKED, "query": _ASKED, "create_all": _MADE, "create_table": _MADE,
     "create_tables": _MADE, "drop_all": "Database.scratch(path) deletes a database; t.table.clear() empties a table",
     "drop_table": "a migration drops a table, with old.drop(name)", "pack": _SMALLER, "vacuum": _SMALLER,
 }  # fmt: skip
 OF_OTHERS = (
-    "add", "begin_transaction", "commit", "create_all", "create_table", "create_tables", "cursor", "delete", "drop_all",
-    "drop_table", "execute", "get", "insert", "items", "keys", "pack", "put", "query", "rollback", "root", "session",
-    "set", "transaction", "vacuum",
+    "add", "awrite", "begin_transaction", "commit", "create_all", "create_table", "create_tables", "cursor", "delete",
+    "drop_all", "drop_table", "execute", "get", "insert", "items", "keys", "pack", "put", "query", "rollback", "root",
+    "session", "set", "transaction", "vacuum",
 )  # fmt: skip
 """Methods that others have: databases, connections and dicts."""
 
