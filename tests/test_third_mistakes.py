@@ -80,7 +80,7 @@ def db() -> Iterator[Any]:
         (lambda db, t: t.jobs.lpush("x"), r"'lpush': write .put\(body\)"),
         (lambda db, t: t.jobs.apply_async("x"), r"'apply_async': write .put\(body\)"),
         (lambda db, t: db.create_all(), "made when it is opened"),
-        (lambda db, t: db.awrite(), "await db.arun(function)"),
+        (lambda db, t: db.awrite(), r"await db\.arun\(function\)"),
         (lambda db, t: db.pack(), "db.compact\\(\\) makes"),
         (lambda db, t: zlmdb.Worker(db, lambda t: t.jobs).get_nowait(), r"write .get\(timeout=0\)"),
     ],
