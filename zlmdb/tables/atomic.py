@@ -61,15 +61,13 @@ def _check_unchanged(table: Table[K, V], key: K, value: V) -> None:
 
 def increment(table: Table[K, Any], key: K, by: Any) -> Any:
     """Add *by* to the number under *key*, and return the sum; if there is no record, store *by*."""
-    from numbers import Number  # late: few programs count so
-
-    if not isinstance(by, Number):
+    if not _is_number(by):
         raise TypeError(f"increment(by={by!r}): expected a number")
 
     def added(value: Any) -> Any:
         if value is _ABSENT:
             return by
-        if not isinstance(value, Number):
+        if not _is_number(value):
             raise TypeError(
                 f"table {table._name!r}: increment() adds to a number, and the value of {shortened(key)} is "
                 f"{shortened(value)} ({type(value).__name__}): use change()"
@@ -78,6 +76,14 @@ def increment(table: Table[K, Any], key: K, by: Any) -> Any:
         return total + by
 
     return change(table, key, added, (_ABSENT,))
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, (int, float, complex)):
+        return True
+    from numbers import Number  # late: few programs count in others
+
+    return isinstance(value, Number)
 
 
 def replace(table: Table[K, V], key: K, value: V) -> bool:
