@@ -818,7 +818,7 @@ def test_a_transaction_outlives_the_variable_of_its_database(path: str) -> None:
     zlmdb.Database(path).close()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links take a permission there")
+@pytest.mark.skipif(sys.platform == "win32", reason="on Windows, making a symbolic link takes a permission")
 def test_scratch_follows_a_link_to_the_directory(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "db")
     (tmp_path / "other").mkdir()

@@ -1037,7 +1037,8 @@ def test_random_members_do_what_they_do_alone(plan: list[list[str]]) -> None:
 
 
 @pytest.mark.skipif(
-    not hasattr(lmdb.Transaction.commit, "__code__"), reason="here py-lmdb is in C: no signal comes in it"
+    not hasattr(lmdb.Transaction.commit, "__code__"),
+    reason="py-lmdb is in C here, and Python runs no signal handler within C",
 )
 def test_a_signal_after_the_commit_of_a_group_runs_the_functions_of_others_only_once(
     disk: Any, monkeypatch: pytest.MonkeyPatch
