@@ -1376,6 +1376,18 @@ def test_too_many_tables_are_refused_naming_the_limit(path: str, monkeypatch: py
         assert len(db.tables()) == 5
 
 
+def test_no_file_gets_more_tables_than_can_be_opened(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each schema has few enough tables, both together have not: nobody could open such a file any more."""
+    monkeypatch.setattr(engine, "MAX_TABLES", 10)
+    with zlmdb.open(path, many(6)) as db, db.write() as t:
+        t["table5"][1] = "x"
+    others: Any = {f"other{n}": zlmdb.Table[int, str] for n in range(6)}
+    with pytest.raises(zlmdb.DatabaseFull, match="MAX_TABLES"):
+        zlmdb.open(path, type("Others", (zlmdb.Schema,), {"__annotations__": others}))
+    with zlmdb.open(path) as found, found.read() as t:
+        assert (len(found.tables()), t["table5"][1]) == (6, "x")
+
+
 def test_a_relative_path_means_the_same_file_after_the_working_directory_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

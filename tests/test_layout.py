@@ -216,6 +216,16 @@ def test_a_name_that_is_too_long_is_refused_with_the_limit(in_file: bool, tmp_pa
             db.table((limit - 3) * "y", Indexed)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_is_none_for_the_engine_is_refused(name: str, tmp_path: Path) -> None:
+    """LMDB ends a name at NUL: two tables shared their records."""
+    with zlmdb.open(tmp_path / "db", type("Empty", (zlmdb.Schema,), {})) as db:
+        with pytest.raises(zlmdb.EncodeError, match="neither a NUL character nor half a surrogate pair"):
+            db.table(name, str, int)
+        db.table("a", str, int)
+        assert (list(db.tables()), db.check().ok) == (["a"], True)
+
+
 def test_an_existing_file_keeps_its_layout(tmp_path: Path) -> None:
     new(tmp_path / "classic", layout="classic")
     new(tmp_path / "tables")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Optional
 
 from .. import errors
+from ..engines import Transaction
 from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.slots import Slot
-from ..store.store import Store
+from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from .comparison import lacks, lacks_urgently, mismatch
 from .contents import Contents, change_contents, open_contents, read_contents
@@ -128,7 +129,7 @@ class _Change(NamedTuple):
             from .creation import rename_and_create  # late: a table gets its new name once
 
             work = partial(rename_and_create, self.store, self.catalogue, former, self.declarations)
-            return change_contents(self.store, partial(work, drop_indexes=self.drop_indexes), self.timeout)
+            return self._changed(partial(work, drop_indexes=self.drop_indexes))
         if rename:
             from .renamedtables import rename as rename_tables  # late, as above
 
@@ -152,6 +153,11 @@ class _Change(NamedTuple):
 
         drop = self.drop_indexes if drop_indexes is None else drop_indexes
         work = partial(create_lacking, self.store, self.catalogue, self.declarations, drop_indexes=drop, again=again)
+        return self._changed(work)
+
+    def _changed(self, work: Callable[[Transaction, OpenSpace], Contents]) -> Contents:
+        """As `change_contents`. All that the file has is opened before: so it gets no more than can be open at once."""
+        open_contents(self.store, read_contents(self.store, self.catalogue), self.timeout)
         return change_contents(self.store, work, self.timeout)
 
     def build(self) -> Contents:

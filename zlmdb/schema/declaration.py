@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar, get_args, get_origin
 
+from .. import errors
 from ..keys import KeyCodec, key_codec
 from ..namedtuples import NamedTuple
+from ..shown import shortened
 from ..tables.indexstorage import IndexStorage
 from ..tables.table import Table
 from ..tables.tableclass import declared_indexes
@@ -182,7 +184,7 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
     except TypeError as error:
         raise TypeError(f"table {attribute!r}: {error}") from error
     return Declaration(
-        name=str(uuid) if uuid is not None else cls._table_name or attribute,
+        name=str(uuid) if uuid is not None else _checked(cls._table_name or attribute),
         uuid=uuid,
         class_name=cls.__name__ if cls is not Table else attribute,
         description=None if cls is Table else (vars(cls).get("__doc__") or "").strip() or None,
@@ -197,6 +199,20 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         was=cls._table_was,
         expiry=cls._expiry,
         feed=None if cls._feed is None else _policy(cls),
+    )
+
+
+def _checked(name: str) -> str:
+    """*name*, unless no file can have a table with that name. Raises `EncodeError`."""
+    try:
+        if b"\0" not in name.encode():  # LMDB would take what stands before it for the name
+            return name
+    except UnicodeEncodeError:
+        pass
+    raise errors.EncodeError(
+        f"table {shortened(name)}: the name of a table has neither a NUL character nor half a surrogate pair: choose "
+        f"another one",
+        table=name,
     )
 
 
