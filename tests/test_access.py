@@ -17,7 +17,8 @@ from click.testing import CliRunner
 
 import zlmdb
 from zlmdb.cli import main
-from zlmdb.engines.lmdb import access, filesystem
+from zlmdb.engines.lmdb import access, filesystem, structure
+from zlmdb.engines.lmdb.pages import PageFile
 from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
 
@@ -30,6 +31,10 @@ as_root = pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="o
 
 class Store(zlmdb.Schema):
     numbers: zlmdb.Table[int, int]
+
+
+class Texts(zlmdb.Schema):
+    texts: zlmdb.Table[int, str]
 
 
 @pytest.fixture
@@ -205,6 +210,35 @@ def test_a_file_that_is_as_it_was_passes(tmp_path: Path) -> None:
         engine.check_file()
         db.compact()
         engine.check_file()
+
+
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+def test_a_file_without_the_free_pages_at_its_end_is_not_read_whole(
+    version: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a transaction stores and deletes again, LMDB does not write: each writer then read all of the file."""
+    with zlmdb.open(tmp_path / "db", Texts, lib_version=version) as db:
+        with db.write() as t:
+            t.texts.update({n: "x" * 50 for n in range(1000)})
+        with db.write() as t:
+            t.texts.select(0, 500).delete()
+        with db.write() as t:
+            t.texts[-1] = "x" * 3_000_000
+            del t.texts[-1]
+        engine: Any = db._open_store.engine
+        file = Path(engine.file)
+        with open(file, "rb", buffering=0) as data:
+            pages = PageFile(data, str(file))
+        last, used, size = pages.metas[0].last, pages.metas[0].free.root, pages.page_size
+        assert file.stat().st_size < (last - 700) * size
+        with monkeypatch.context() as patch:
+            patch.setattr(structure, "check", None)
+            engine.check_file()
+            structure.check_opening(engine.file, engine.lock_file, False)
+        assert db.check().ok
+    os.truncate(file, used * size)
+    with pytest.raises(zlmdb.CorruptDatabase):
+        zlmdb.open(tmp_path / "db", Texts)
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])

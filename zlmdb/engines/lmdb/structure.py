@@ -12,13 +12,13 @@ import errno
 import os
 import struct
 from collections.abc import Callable, Iterable
-from itertools import repeat
+from itertools import repeat, takewhile
 from operator import itemgetter, le
 from typing import BinaryIO, Optional
 
 from ... import errors
 from .access import require_file
-from .nodes import Damage, Node
+from .nodes import Damage, Node, Nodes
 from .pages import (
     BEYOND,
     BIG,
@@ -46,6 +46,7 @@ _EVERY = 2048  # pages between two reports
 _DEEPEST = 32  # levels that a cursor of LMDB can go down
 _BATCH = 50_000  # leaf pages that are read in the order of the file
 _RUN = 256  # pages that are read at once, where they follow each other
+_TRIES = 5  # to read the list of free pages, while others write
 
 
 def check(path: str, told: Optional[Told] = None) -> list[str]:
@@ -304,8 +305,8 @@ def check_opening(path: str, lock: str, readonly: bool) -> None:
     Raise `CorruptDatabase` for a file on which LMDB would crash, or go on from a state that is not the last one.
 
     That is when pages in use are missing at its end, or when its two meta pages cannot both be true. Reads these, and
-    the greatest number in their lists of free pages; more only where the file is shorter than its last page number
-    says, which is rare and may be in order.
+    the greatest number in their lists of free pages; all of the list where the file is shorter than its last page
+    number says; and more only where pages that it lacks are not in that list.
     """
     with open(path, "rb", buffering=0) as data:
         try:
@@ -344,8 +345,13 @@ def check_length(path: str) -> None:
 def _check_length(data: BinaryIO, file: PageFile) -> None:
     path, last = file.path, file.metas[0].last
     size = data.seek(0, 2)  # now: a writer makes the file longer before it says so
-    if (last + 1) * file.page_size <= size:
-        return
+    for _ in range(_TRIES):
+        if (last + 1) * file.page_size <= size or _are_unused(file, size // file.page_size):
+            return
+        again = PageFile(data, path)
+        if again.roots == file.roots:
+            break
+        file, last, size = again, again.metas[0].last, again.size  # a writer is at work
     wrong = [text for text in check(path) if BEYOND in text]  # the rest may be of a writer at work
     if wrong:
         raise errors.CorruptDatabase(
@@ -356,3 +362,49 @@ def _check_length(data: BinaryIO, file: PageFile) -> None:
             size=size,
             limit=(last + 1) * file.page_size,
         )
+
+
+def _are_unused(file: PageFile, first: int) -> bool:
+    """Whether the list of free pages has all pages from *first* on.
+
+    LMDB does not write what a transaction allocates and frees. If that is at its end, the file stays shorter until
+    these pages are used, perhaps for long, and each program looks at it again and again: so only the list is read, and
+    of its long values the beginning, where the greatest numbers are.
+    """
+    meta, nodes, found = file.metas[0], Nodes(file), set[int]()
+    waiting = [meta.free.root]
+    try:
+        for _ in range(meta.free.branches + meta.free.leaves):
+            number = waiting.pop()
+            page = file.read(number)
+            if page is None or file.unsound(number, page, meta.txnid) is not None:
+                return False
+            if file.flags(page) == BRANCH:
+                waiting += nodes.branch(page, True)[0]
+            else:
+                for node in nodes.leaf(page, True)[1]:
+                    found.update(takewhile(first.__le__, _freed(file, page, node, first)))
+    except (Damage, IndexError, struct.error):  # there is no such page, or it is written just now
+        return False
+    return len(found) == meta.last + 1 - first
+
+
+def _freed(file: PageFile, page: bytes, node: Node, least: int) -> Iterable[int]:
+    """The page numbers of a record of the list of free pages, descending; some if none is as great as *least*."""
+    start, size = node.where, node.length
+    if node.flags & BIG:
+        at, start = U64.unpack_from(page, node.where)[0], file.header
+        page = _some(file, at, 1)
+        if U64.unpack_from(page, start + 8)[0] < least:
+            return ()
+        page = _some(file, at, (start - 1 + size) // file.page_size + 1)
+    numbers: tuple[int, ...] = struct.unpack_from(f"={size // 8}Q", page, start)
+    return numbers[1:]
+
+
+def _some(file: PageFile, number: int, count: int) -> bytes:
+    """*count* pages. Raises IndexError where the file has not all of them."""
+    data = file.read(number, count)
+    if data is None:
+        raise IndexError
+    return data
