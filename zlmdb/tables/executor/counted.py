@@ -122,6 +122,8 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     known = known_of(selection, ask=not where) if subject else None
     if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
         return None
+    if give.reading.to_check > 0:  # of a new function; else all records would be read to compare the first ones
+        selection._running(ordered=False).settle(give)
     readings = [one.reading for one in (*where, give)]
     if selection._query.skip or any([one.to_check > 0 or not one.trusted or one.calls for one in readings]):
         return None
