@@ -216,9 +216,10 @@ def test_the_least_and_the_greatest_come_from_the_ends_of_an_index(
         assert (found(99).min(), found(99).max()) == (None, None)
 
 
-def test_a_new_function_for_the_greatest_does_not_read_all_records(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_function_is_not_asked_of_all_records(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(Running, "rows")
     assert table.fields(lambda p: p.age).max() == 19
+    assert table.where(lambda p: p.age > 2).count() == 340
 
 
 def test_the_least_of_what_no_index_sorts_alone_is_that_of_all_rows(table: Any) -> None:

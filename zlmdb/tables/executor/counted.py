@@ -85,12 +85,14 @@ def _entries(cursor: Any, lower: bytes, upper: bytes) -> int:
 
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
     """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
-    known, where = known_of(selection), selection._query.where
+    known, where = known_of(selection, ask=True), selection._query.where
     if known is None:
         return None
     key = ("count", *[one.reading for one in where])
     found: Any = known.ready.get(key)
     if found is None:
+        if any([one.reading.to_check > 0 for one in where]):  # new functions; this compares them with the first records
+            selection._running(ordered=False)
         found = _made(selection, where, known)
         if found is None:  # not yet
             return None
