@@ -371,14 +371,15 @@ def _are_unused(file: PageFile, first: int) -> bool:
     these pages are used, perhaps for long, and each program looks at it again and again: so only the list is read, and
     of its long values the beginning, where the greatest numbers are.
     """
-    meta, nodes, found = file.metas[0], Nodes(file), set[int]()
+    meta, nodes, found, seen = file.metas[0], Nodes(file), set[int](), set[int]()
     waiting = [meta.free.root]
     try:
-        for _ in range(meta.free.branches + meta.free.leaves):
+        while waiting:
             number = waiting.pop()
-            page = file.read(number)
+            page = None if number in seen else file.read(number)
             if page is None or file.unsound(number, page, meta.txnid) is not None:
                 return False
+            seen.add(number)
             if file.flags(page) == BRANCH:
                 waiting += nodes.branch(page, True)[0]
             else:
