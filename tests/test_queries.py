@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -423,6 +425,11 @@ def test_a_cursor_belongs_to_its_query(db: Any) -> None:
         for wrong in ("", "x", "bm8", pages[0].next[:-3]):
             with pytest.raises(ValueError, match="no cursor of this query"):
                 t.indexed.where(lambda u: u.age > 3).page(5, wrong)
+        aged = t.indexed.order_by(lambda u: u.age)
+        name, entry, _ = json.loads(b64decode(aged.page(5).next + "==", b"-_"))
+        made = b64encode(json.dumps([name, entry, "old"]).encode(), b"-_").decode()
+        with pytest.raises(ValueError, match="no cursor of this query"):
+            aged.page(5, made)
         with pytest.raises(TypeError, match="after a limit"):
             t.indexed.limit(3).page(5)
         with pytest.raises(TypeError, match="cannot put a sort key of type list"):

@@ -43,7 +43,7 @@ def cursor_of(position: Position, query: str) -> str:
 
 def position_of(cursor: str, query: str) -> Position:
     """The position that *cursor* holds. Raises ValueError for one of another query, or that is none."""
-    wrong = f"after={shortened(cursor)} is no cursor of this query: give the .next of a page of the same query, or None"
+    wrong = none_of_this_query(cursor)
     try:
         said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
         name, entry, key = said
@@ -52,6 +52,11 @@ def position_of(cursor: str, query: str) -> Position:
         return Position(_read(key), bytes.fromhex(entry))
     except (ValueError, TypeError, KeyError, LookupError, ArithmeticError, binascii.Error) as error:
         raise ValueError(wrong) from error
+
+
+def none_of_this_query(cursor: Any) -> str:
+    """What says that *cursor* is not one that a page of the query has given."""
+    return f"after={shortened(cursor)} is no cursor of this query: give the .next of a page of the same query, or None"
 
 
 class Recent:

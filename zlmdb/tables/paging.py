@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..query.cursors import Position, fingerprint, recent
+from ..query.cursors import Position, fingerprint, none_of_this_query, recent
 from ..query.following import Followed, spelled
 from ..query.following.captured import is_settled
 from ..query.pages import Page
@@ -42,7 +42,7 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
             return Page(rows, None if last is None else recent.cursor(last, name))
     if selection._query.order is None and isinstance(ready, Ready) and ready.in_order and selection._plain:
         return _known_page(selection if begin is None else _behind(selection, begin.entry), give, size, name)
-    rows = list(islice(_rows(selection, give, begin, size + 1), size + 1))
+    rows = list(islice(_rows(selection, give, begin, after, size + 1), size + 1))
     cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
     return Page([row for _, row in rows[:size]], cursor)
 
@@ -57,9 +57,9 @@ def _known_page(selection: Selection[Any, Any], give: Give, size: int, name: str
 
 
 def _rows(
-    selection: Selection[Any, Any], give: Give, begin: Optional[Position], most: int
+    selection: Selection[Any, Any], give: Give, begin: Optional[Position], after: Optional[str], most: int
 ) -> Iterator[tuple[Position, Any]]:  # fmt: skip
-    """The rows behind *begin* with their positions."""
+    """The rows behind *begin*, which the cursor *after* says, with their positions."""
     order = selection._query.order
     entry_of = _entry_of(selection)
     if order is None:
@@ -74,7 +74,10 @@ def _rows(
     def is_behind(pair: tuple[Any, Any]) -> bool:
         sort_key, (value, engine_key, _) = pair
         position = Position(sort_key, entry_of(value, engine_key))
-        return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
+        try:
+            return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
+        except TypeError as error:  # somebody has made the cursor
+            raise ValueError(none_of_this_query(after)) from error
 
     gives = VALUES, ENGINE_KEYS, give
     for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind, begin):
