@@ -45,8 +45,10 @@ def delete(selection: Selection[Any, Any]) -> int:
         from .removal import remove  # late: few tables have links to them
 
         return remove(table, keys)
+    stored = None if rows is None else [data for _, data in rows]
+    rows = None  # a pair takes more memory than the key in it, and there may be millions
     with table._txn._statement():
-        return remove_all(table, keys, type(table)._remove, None if rows is None else [data for _, data in rows])
+        return remove_all(table, keys, type(table)._remove, stored)
 
 
 def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
