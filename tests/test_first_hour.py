@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import gc
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from traceback import format_exception_only
 from typing import Annotated, Any, Literal, NamedTuple, Optional
 
 import pytest
@@ -533,6 +535,8 @@ def test_a_key_that_looks_like_a_position_says_what_to_write() -> None:
                 with pytest.raises(KeyError, match=r"a position: write \.first\(\) or \.last\(\)") as raised:
                     view[position]
                 assert raised.value.args == (position,)
+                assert format_exception_only(raised.type, raised.value)[0].startswith(f"KeyError: {position} is not")
+                assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
             with pytest.raises(KeyError, match="^7$"):
                 view[7]
         for view in chosen:

@@ -364,6 +364,14 @@ def test_the_tables_without_a_block_are_copied_and_pickled_with_their_database(t
         (lambda t: t.jobs.append("x"), r"no attribute 'append': write \.put\(body\)"),
         (lambda t: t.jobs.popleft(), r"no attribute 'popleft': write \.claim\(\)"),
         (lambda t: t.notes.where(lambda n: n.title.contains("O")), r"no attribute 'contains'; write `x in \.\.\.`"),
+        (
+            lambda t: t.notes.order_by(lambda n: n.title.desc()),
+            r"no attribute 'desc'; write desc\(\.\.\.\) in order_by",
+        ),
+        (
+            lambda t: t.notes.where(lambda n: n.stars.title),
+            r"or look up the record of .*: t\.others\[n\.stars\]\.title",
+        ),
         (lambda t: t.jobs.add("x"), r"a job is put, not added: write \.put\('x'\)"),
     ],
 )
