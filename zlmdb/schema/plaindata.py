@@ -120,7 +120,7 @@ def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
 def other_fields(name: str, declared: Declaration, data: Any) -> str:
     """For an error: the fields of plain *data*, of the codec *name*, that the class lacks, and those that it needs."""
     try:
-        given = None if format_of(name) in _BY_OBJECT else from_name(name).unchecked().decode(data)
+        given: Any = None if format_of(name) in _BY_OBJECT else from_name(name).unchecked().decode(data)
     except errors.DecodeError:
         return ""
     fields = None if declared.fields is None else declared.fields.description
