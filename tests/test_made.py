@@ -67,11 +67,8 @@ def test_a_table_is_made_in_memory_without_a_schema_and_in_a_file_with_one(tmp_p
     zlmdb.open(tmp_path, Store).close()
     with zlmdb.open(tmp_path) as db:
         counts = db.table("counts", str, int)
-        with pytest.raises(
-            zlmdb.SchemaMismatch, match=r"'counts' is not in .* without a schema, .*open\(path, Store\) m"
-        ):
-            with db.write() as t:
-                t[counts]["a"] = 1
+        with pytest.raises(zlmdb.SchemaMismatch, match=r"not in .* without a schema, .*Store\) makes"), db.write() as t:
+            t[counts]["a"] = 1
 
 
 def test_the_same_call_gives_the_same_table(db: Any) -> None:
