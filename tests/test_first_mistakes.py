@@ -240,14 +240,20 @@ def test_what_a_shell_shows_is_what_one_wrote(db: Any) -> None:
     with db.read() as t:
         assert repr(t) == "<Store in <read transaction in memory, open>>"
         assert repr(t.hits) == "<Table 'hits': []>"
-        assert repr(t.notes).startswith("<Notes 'notes': [(1, Note(title='One', stars=3, due=None, tags=[])), (2, ")
+        shown = "[(1, Note(title='One', stars=3, due=None, tags=[])), (2, "
+        assert repr(t.notes).startswith(f"<Notes 'notes': {shown}")
+        assert repr(t.notes.by_title).startswith(f"<UniqueIndexView notes.by_title: {shown}")
         table = t.notes
     assert repr(t) == "<Store in <read transaction in memory, not open>>"
     assert repr(table) == "<Notes 'notes': [its transaction has ended]>"
     assert repr(zlmdb.Worker(db, lambda t: t.jobs)) == "<worker of <database in memory, open>>"
     db.close()
-    with pytest.raises(zlmdb.DatabaseClosed, match="^the database in memory is not open"):
+    with pytest.raises(zlmdb.DatabaseClosed, match="^the database in memory is not open") as raised:
         db.read()
+    assert raised.value.__suppress_context__  # what was tried before is nobody's affair
+    with zlmdb.Cache(None) as cache:
+        assert repr(cache) == "<cache in memory, open>"
+    assert repr(zlmdb.DecompressionLimit(7)) == "DecompressionLimit(limit=7)"
 
 
 def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(db: Any) -> None:

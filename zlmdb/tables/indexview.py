@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Uni
 from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
-from ..query import NoList, Reads, no_length
+from ..query import NoList, Reads, no_length, preview
 from ..query.nolists import refuse_equal
 from ..query.projection import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
@@ -173,7 +173,8 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
         return self._table.__reduce_ex__(protocol)  # which refuses it
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._storage.storage.name}>"
+        shown = preview(lambda: iter(self.select(limit=4)))
+        return f"<{type(self).__name__} {self._storage.storage.name}: [{shown}]>"
 
     def _only(self, key: I) -> Selection[K, V]:
         lower, upper = self._storage.exactly(key)

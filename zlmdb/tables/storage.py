@@ -300,7 +300,7 @@ class Nothing:
         """Raise: the file has no such keyspace."""
         raise errors.SchemaMismatch(
             f"table {self._name!r} is not in the file, and nothing is made in one that is opened without a schema, "
-            f"with create=False or layout='raw': zlmdb.open(path, Store) makes what Store declares and db.table() names",
+            f"with create=False or layout='raw': zlmdb.open(path, Store) makes what it and db.table(...) declare",
             table=self._name,
         )
 
