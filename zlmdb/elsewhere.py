@@ -97,6 +97,15 @@ def _said(holder: object, name: str) -> str:
     return ""
 
 
+def _said_of_pair(pair: tuple[Any, ...], name: str) -> str:
+    """What to say if *pair* seems to be what a loop over records gives, and the record has the attribute *name*."""
+    record = pair[-1]
+    if len(pair) != 2 or not (name in getattr(record, "__dict__", ()) or hasattr(type(record), name)):
+        return ""
+    advice = "a loop over records gives pairs of key and record: write `for key, record in ...`, or loop over .values()"
+    return has_no(pair, name, advice)
+
+
 def lacking(holder: object, name: str) -> AttributeError:
     """The error of *holder*, which has no attribute *name*."""
     text = _said(holder, name)
@@ -129,7 +138,7 @@ def say_more(error: Any) -> None:
         return
     holder = getattr(error, "obj", None) if type(error) is AttributeError else None
     if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
-        text = _said(holder, name)
+        text = _said_of_pair(holder, name) if type(holder) is tuple else _said(holder, name)
         if text:
             error.args = (text,)
             error.obj = None  # as above
