@@ -367,6 +367,7 @@ def test_the_tables_without_a_block_are_copied_and_pickled_with_their_database(t
         (lambda t: t.notes.update(Note("One")), r"pairs of key and value, got Note\("),
         (lambda t: t.notes.update([(1, 2, 3)]), r"pairs of key and value, got \(1, 2, 3\)"),
         (lambda t: t.notes.by_stars[1:3], r"write \.select\(start, stop\) for a range"),
+        (lambda t: t.notes.to_json(), r"write zlmdb\.JsonSerializer\(Class\)\.encode\(record\)"),
         (lambda t: t.jobs.append("x"), r"no attribute 'append': write \.put\(body\)"),
         (lambda t: t.jobs.popleft(), r"no attribute 'popleft': write \.claim\(\)"),
         (lambda t: t.notes.where(lambda n: n.title.contains("O")), r"no attribute 'contains'; write `x in \.\.\.`"),
