@@ -713,7 +713,7 @@ some, rows = t.words.select(), t.words.select().values()
 for holder in ("db", "t", "t.words", "t.words.by_number", "some", "rows", "cache"):
     found = {one.split(".")[-1].split("(")[0] for one in completer.attr_matches(holder + ".")}
     print(sorted(found & {"append", "avg", "commit", "execute", "filter", "insert", "push", "words", "where"}))
-for line in ("db.execute", "t.filter", "t.wrods", "t.words.filter", "t.words.by_number.insert", "some.one", "cache.push"):
+for line in "db.execute", "t.filter", "t.wrods", "t.words.filter", "t.words.by_number.insert", "some.one", "cache.push":
     try:
         eval(line)
     except AttributeError as error:

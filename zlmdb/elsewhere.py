@@ -72,8 +72,9 @@ def tell_more(cls: type[Any], names: Iterable[str]) -> None:
     """As `tell`, of some more *names*."""
     if _AT_PROMPT:
         _TOLD.setdefault(cls, set()).update(names)
+        plain: Any = cls
         if not hasattr(cls, "__getattr__"):
-            cls.__getattr__ = _getattr  # type: ignore[attr-defined]
+            plain.__getattr__ = _getattr
         return
     for name in names:
         if not any([name in vars(base) for base in cls.__mro__]):
@@ -117,10 +118,10 @@ def _said(holder: object, name: str) -> str:
     return ""
 
 
-def _said_of_pair(pair: tuple[Any, ...], name: str) -> str:
+def _said_of_pair(pair: Any, name: str) -> str:
     """What to say if *pair* seems to be what a loop over records gives, and the record has the attribute *name*."""
-    record = pair[-1]
-    if len(pair) != 2 or not (name in getattr(record, "__dict__", ()) or hasattr(type(record), name)):
+    record: Any = pair[-1]
+    if len(pair) != 2 or not (name in getattr(record, "__dict__", ()) or hasattr(record.__class__, name)):
         return ""
     advice = "a loop over records gives pairs of key and record: write `for key, record in ...`, or loop over .values()"
     return has_no(pair, name, advice)
@@ -156,9 +157,9 @@ def say_more(error: Any) -> None:
         if advice and rest.startswith(("takes ", "got ", "missing ")) and not rest.endswith(advice):
             error.args = (f"{error.args[0]}; {advice}",)
         return
-    holder = getattr(error, "obj", None) if type(error) is AttributeError else None
+    holder: Any = getattr(error, "obj", None) if type(error) is AttributeError else None
     if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
-        text = _said_of_pair(holder, name) if type(holder) is tuple else _said(holder, name)
+        text = _said_of_pair(holder, name) if holder.__class__ is tuple else _said(holder, name)
         if text:
             error.args = (text,)
             error.obj = None  # as above
