@@ -131,6 +131,9 @@ def test_the_end_of_a_block_says_that_a_loop_gives_pairs(db: Any) -> None:
         t.posts.group_by(lambda p: p.title, lambda posts: sum([post.likes for post in posts]))
     with pytest.raises(AttributeError, match="'tuple' object has no attribute 'titel'$"), db.read() as t:
         t.posts.first().titel  # noqa: B018
+    nothing: Any = ()
+    with pytest.raises(AttributeError, match="'tuple' object has no attribute 'title'$"), db.read() as t:
+        nothing.title  # noqa: B018
 
 
 def test_tables_may_have_the_names_that_are_answered() -> None:

@@ -120,8 +120,9 @@ def _said(holder: object, name: str) -> str:
 
 def _said_of_pair(pair: Any, name: str) -> str:
     """What to say if *pair* seems to be what a loop over records gives, and the record has the attribute *name*."""
-    record: Any = pair[-1]
-    if len(pair) != 2 or not (name in getattr(record, "__dict__", ()) or hasattr(record.__class__, name)):
+    record: Any = pair[-1] if len(pair) == 2 else None
+    own: Any = getattr(record, "__dict__", ())
+    if record is None or not (name in own or hasattr(record.__class__, name)):
         return ""
     advice = "a loop over records gives pairs of key and record: write `for key, record in ...`, or loop over .values()"
     return has_no(pair, name, advice)
