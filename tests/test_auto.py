@@ -115,6 +115,13 @@ def test_what_takes_a_block_says_so(db: Any) -> None:
         iter(db.auto.users)
     with pytest.raises(TypeError, match="by_age is not unique"):
         db.auto.users.by_age[30]
+    for name, advice in (
+        ("insert", r"table\.add\(value\)"),
+        ("search", r"\.where\(lambda"),
+        ("sync", "when it returns"),
+    ):
+        with pytest.raises(AttributeError, match=rf"db\.auto\.users has no '{name}': .*{advice}.* takes a block"):
+            getattr(db.auto.users, name)
     with pytest.raises(AttributeError, match=r"t.users.by_age.select"):
         _ = db.auto.users.by_age.select
     with pytest.raises(AttributeError, match="did you mean 'users'"):

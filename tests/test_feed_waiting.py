@@ -17,6 +17,7 @@ from typing import Any, Optional
 import pytest
 
 import zlmdb
+import zlmdb.worker as worker_module
 from tests.test_feed import ROOT, Store, User, Users
 from zlmdb.feed import changes as changes_module
 from zlmdb.feed import doorbell
@@ -73,6 +74,40 @@ def test_a_loop_ends_when_nothing_came_in_time(db: Any) -> None:
     assert time.monotonic() - started >= 0.1
     with pytest.raises(ValueError, match="timeout"):
         db.changes(Users, timeout=-1)
+
+
+def test_those_who_wait_learn_at_once_that_the_database_is_closed(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(changes_module, "PATIENCE", 1000)
+    monkeypatch.setattr(worker_module, "PATIENCE", 1000)
+    jobs = db.table("jobs", zlmdb.Queue[str])
+    worker: Any = zlmdb.Worker(db, lambda t: t[jobs])
+    ended: list[str] = []
+
+    def wait(name: str, how: Any) -> None:
+        with pytest.raises(zlmdb.DatabaseClosed):
+            how()
+        ended.append(name)
+
+    async def follow() -> None:
+        async for _ in db.changes(Users, timeout=None):
+            pass
+
+    async def both() -> None:
+        for found in await asyncio.gather(follow(), worker.aget(), return_exceptions=True):
+            assert isinstance(found, zlmdb.DatabaseClosed)
+        raise found
+
+    ways = {"job": worker.get, "loop": db.changes(Users, timeout=None).take, "tasks": lambda: asyncio.run(both())}
+    threads = [threading.Thread(target=wait, args=one, daemon=True) for one in ways.items()]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    db.close()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(ended) == ["job", "loop", "tasks"]
 
 
 def test_a_task_waits_and_others_go_on(db: Any) -> None:

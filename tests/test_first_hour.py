@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import gc
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from traceback import format_exception_only
 from typing import Annotated, Any, Literal, NamedTuple, Optional
 
 import pytest
@@ -533,6 +535,8 @@ def test_a_key_that_looks_like_a_position_says_what_to_write() -> None:
                 with pytest.raises(KeyError, match=r"a position: write \.first\(\) or \.last\(\)") as raised:
                     view[position]
                 assert raised.value.args == (position,)
+                assert format_exception_only(raised.type, raised.value)[0].startswith(f"KeyError: {position} is not")
+                assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
             with pytest.raises(KeyError, match="^7$"):
                 view[7]
         for view in chosen:
@@ -691,3 +695,35 @@ def test_the_name_that_sqlite_has_for_memory_makes_no_directory(
     with pytest.raises(ValueError, match="None opens a database in memory"):
         zlmdb.Database(":memory:")
     assert list(tmp_path.iterdir()) == []
+
+
+AT_PROMPT = """
+import sys
+sys.ps1 = ">>> "  # as Python's prompt has it
+import rlcompleter, zlmdb
+class Words(zlmdb.Table[str, int]):
+    by_number = zlmdb.Index[int](lambda number: number, version=1)
+class Store(zlmdb.Schema):
+    words: Words
+db = zlmdb.open(None, Store)
+t = db.read()
+cache = zlmdb.Cache(None)
+completer = rlcompleter.Completer(globals())
+some, rows = t.words.select(), t.words.select().values()
+for holder in ("db", "t", "t.words", "t.words.by_number", "some", "rows", "cache"):
+    found = {one.split(".")[-1].split("(")[0] for one in completer.attr_matches(holder + ".")}
+    print(sorted(found & {"append", "avg", "commit", "execute", "filter", "insert", "push", "words", "where"}))
+for line in "db.execute", "t.filter", "t.wrods", "t.words.filter", "t.words.by_number.insert", "some.one", "cache.push":
+    try:
+        eval(line)
+    except AttributeError as error:
+        print(error)
+"""
+
+
+def test_a_prompt_completes_what_there_is_and_answers_what_there_is_not() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_PROMPT], capture_output=True, text=True, check=True, timeout=60)
+    lines = done.stdout.splitlines()
+    assert lines[:7] == ["[]", "['words']", "['where']", "['where']", "['where']", "[]", "[]"]
+    advice = ["there is no SQL", "asked of a table", "wrods", "write ", "table.add", "write ", "zlmdb.Queue"]
+    assert [one for one, line in zip(advice, lines[7:]) if one not in line] == []

@@ -240,14 +240,20 @@ def test_what_a_shell_shows_is_what_one_wrote(db: Any) -> None:
     with db.read() as t:
         assert repr(t) == "<Store in <read transaction in memory, open>>"
         assert repr(t.hits) == "<Table 'hits': []>"
-        assert repr(t.notes).startswith("<Notes 'notes': [(1, Note(title='One', stars=3, due=None, tags=[])), (2, ")
+        shown = "[(1, Note(title='One', stars=3, due=None, tags=[])), (2, "
+        assert repr(t.notes).startswith(f"<Notes 'notes': {shown}")
+        assert repr(t.notes.by_title).startswith(f"<UniqueIndexView notes.by_title: {shown}")
         table = t.notes
     assert repr(t) == "<Store in <read transaction in memory, not open>>"
     assert repr(table) == "<Notes 'notes': [its transaction has ended]>"
     assert repr(zlmdb.Worker(db, lambda t: t.jobs)) == "<worker of <database in memory, open>>"
     db.close()
-    with pytest.raises(zlmdb.DatabaseClosed, match="^the database in memory is not open"):
+    with pytest.raises(zlmdb.DatabaseClosed, match="^the database in memory is not open") as raised:
         db.read()
+    assert raised.value.__suppress_context__  # what was tried before is nobody's affair
+    with zlmdb.Cache(None) as cache:
+        assert repr(cache) == "<cache in memory, open>"
+    assert repr(zlmdb.DecompressionLimit(7)) == "DecompressionLimit(limit=7)"
 
 
 def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(db: Any) -> None:
@@ -361,9 +367,18 @@ def test_the_tables_without_a_block_are_copied_and_pickled_with_their_database(t
         (lambda t: t.notes.update(Note("One")), r"pairs of key and value, got Note\("),
         (lambda t: t.notes.update([(1, 2, 3)]), r"pairs of key and value, got \(1, 2, 3\)"),
         (lambda t: t.notes.by_stars[1:3], r"write \.select\(start, stop\) for a range"),
+        (lambda t: t.notes.to_json(), r"write zlmdb\.JsonSerializer\(Class\)\.encode\(record\)"),
         (lambda t: t.jobs.append("x"), r"no attribute 'append': write \.put\(body\)"),
         (lambda t: t.jobs.popleft(), r"no attribute 'popleft': write \.claim\(\)"),
         (lambda t: t.notes.where(lambda n: n.title.contains("O")), r"no attribute 'contains'; write `x in \.\.\.`"),
+        (
+            lambda t: t.notes.order_by(lambda n: n.title.desc()),
+            r"no attribute 'desc'; write desc\(\.\.\.\) in order_by",
+        ),
+        (
+            lambda t: t.notes.where(lambda n: n.stars.title),
+            r"or look up the record of .*: t\.others\[n\.stars\]\.title",
+        ),
         (lambda t: t.jobs.add("x"), r"a job is put, not added: write \.put\('x'\)"),
     ],
 )

@@ -103,7 +103,8 @@ on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indi
 def test_a_unique_index_finds_the_record(t: Any) -> None:
     view = t.users.by_email
     assert view["bob@x"] == PEOPLE[2]
-    assert view.key("bob@x") == 2
+    assert view.key("bob@x") == view.key("bob@x", None) == 2
+    assert view.key("zz", None) is None
     assert view.get("bob@x") == PEOPLE[2]
     assert "bob@x" in view
     assert "zz" not in view

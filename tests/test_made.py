@@ -57,6 +57,20 @@ def test_a_table_is_made_and_used_in_every_transaction_after_it(db: Any) -> None
     assert db.check().ok
 
 
+def test_a_table_is_made_in_memory_without_a_schema_and_in_a_file_with_one(tmp_path: Path) -> None:
+    with zlmdb.open(None) as db:
+        counts = db.table("counts", str, int)
+        with db.write() as t:
+            t[counts]["a"] = 1
+        with db.read() as t:
+            assert t[counts] == t["counts"] == {"a": 1}
+    zlmdb.open(tmp_path, Store).close()
+    with zlmdb.open(tmp_path) as db:
+        counts = db.table("counts", str, int)
+        with pytest.raises(zlmdb.SchemaMismatch, match=r"not in .* without a schema, .*Store\) makes"), db.write() as t:
+            t[counts]["a"] = 1
+
+
 def test_the_same_call_gives_the_same_table(db: Any) -> None:
     counts = db.table("counts", str, int)
     assert db.table("counts", str, int) is counts

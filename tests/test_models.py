@@ -824,7 +824,7 @@ class Holder:
 IMPOSSIBLE: list[tuple[Any, str]] = [
     (Bare, "Bare cannot be stored: use a dataclass"),
     (Holder, r"Holder.inside: .*Bare cannot be stored"),
-    (complex, "complex cannot be stored"),
+    (complex, "complex cannot be stored.* of a class that is not yours, a text or a number"),
     (typing.Callable[[], int], "cannot be stored|not a type that can be stored"),
     (WithInitVar, "InitVar"),
     (Mixed, "Mixed: .*all text or all integers"),
@@ -992,6 +992,13 @@ def test_not_required_keys_may_be_missing() -> None:
     assert codec.decode(codec.encode({"a": 1, "b": 2})) == {"a": 1, "b": 2}
     with pytest.raises(EncodeError):
         codec.encode({"b": 2})
+
+
+def test_self_is_answered_with_the_name_of_the_class() -> None:
+    extensions = pytest.importorskip("typing_extensions")
+    tree = make_dataclass("Tree", [("branches", list[extensions.Self])])
+    with pytest.raises(TypeError, match=r"Tree.branches\[\]: .*Self is not .*: write the name of the class$"):
+        serializer(tree)
 
 
 # msgspec's own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Callable
 
 import pytest
@@ -246,3 +247,42 @@ def test_a_write_transaction_reads_the_few_that_an_index_has_the_other_way_round
         assert found.delete() == 9
         assert not [key for key, _ in expected if key in t.numbers]
         t.txn.abort()
+
+
+@dataclass
+class Article:
+    price: Decimal
+    weight: float
+
+
+class Articles(zlmdb.Table[int, Article]):
+    by_price = zlmdb.Index[Decimal]("price")
+    by_weight = zlmdb.Index[tuple[float, Decimal]]("weight", zlmdb.desc("price"))
+
+
+class Shop(zlmdb.Schema):
+    articles: Articles
+
+
+shop = filled_once(Shop, lambda: {"articles": [(n, Article(Decimal(n % 500) / 4, n % 300 / 2)) for n in range(3000)]})
+
+
+def test_an_index_of_decimals_or_floats_serves_whole_numbers(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked_of(n: int) -> list[Callable[[Article], bool]]:
+        numbers = [n, n + 9]
+        return [
+            lambda a: a.price == n, lambda a: a.price > 120 and n < 400, lambda a: n <= a.price < n + 2,
+            lambda a: a.price in numbers, lambda a: a.weight == n, lambda a: a.weight < 3,
+            lambda a: a.weight == n and a.price > 100, lambda a: a.weight == 7 and a.price <= n,
+        ]  # fmt: skip
+
+    with shop.read() as t:
+        rows = list(t.articles.values())
+        for n in range(3):
+            for number, condition in enumerate(asked_of(n)):
+                assert t.articles.where(condition).explain().indexes, number
+                assert t.articles.where(condition).values().all() == [*filter(condition, rows)], number
+        monkeypatch.delattr(Running, "choice")  # it is not planned again
+        for n in range(3, 9):
+            for number, condition in enumerate(asked_of(n)):
+                assert t.articles.where(condition).values().all() == [*filter(condition, rows)], number

@@ -122,6 +122,20 @@ def test_the_end_of_a_block_says_what_a_method_takes(db: Any, mistake: Any, said
     assert str(caught.value).count(";") - str(caught.value).count("; write") == 1  # said once
 
 
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="Python names the object of an AttributeError since 3.10")
+def test_the_end_of_a_block_says_that_a_loop_gives_pairs(db: Any) -> None:
+    says = r"'tuple' object has no attribute '{}': .* pairs .* `for key, record in .*, or loop over \.values\(\)$"
+    with pytest.raises(AttributeError, match=says.format("title")), db.read() as t:
+        [post.title for post in t.posts.where(lambda p: p.likes >= 0)]
+    with pytest.raises(AttributeError, match=says.format("likes")), db.write() as t:
+        t.posts.group_by(lambda p: p.title, lambda posts: sum([post.likes for post in posts]))
+    with pytest.raises(AttributeError, match="'tuple' object has no attribute 'titel'$"), db.read() as t:
+        t.posts.first().titel  # noqa: B018
+    nothing: Any = ()
+    with pytest.raises(AttributeError, match="'tuple' object has no attribute 'title'$"), db.read() as t:
+        nothing.title  # noqa: B018
+
+
 def test_tables_may_have_the_names_that_are_answered() -> None:
     names = ["session", "rollback", "commit", "query", "shape", "copy", "get", "lookup", "tail"]
     made = new_class("S", (zlmdb.Schema,), {}, lambda body: body.update(__annotations__=dict.fromkeys(names, Posts)))

@@ -6,11 +6,13 @@ names that people are known to try: each of these is an attribute of the class t
 raises a plain error, from which the end of the block makes that of the class (`say_more`).
 
 An attribute that raises is not there for ``hasattr`` and ``dir`` of an object. Whatever else has its name, such as an
-index of a derived class, comes first.
+index of a derived class, comes first. But Python's own prompt completes what the class has as well, so there classes do
+have a ``__getattr__``.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
@@ -19,6 +21,10 @@ Says = Callable[[Any, str], str]
 
 _SAYS: dict[type[Any], Says] = {}
 _CALLS: dict[str, str] = {}
+_TOLD: dict[type[Any], set[str]] = {}
+"""The names of which objects of a class at a prompt say what to write instead."""
+
+_AT_PROMPT = hasattr(sys, "ps1") or bool(sys.flags.interactive)
 
 
 class Elsewhere:
@@ -64,9 +70,24 @@ def tell(cls: type[Any], names: Iterable[str], says: Says) -> None:
 
 def tell_more(cls: type[Any], names: Iterable[str]) -> None:
     """As `tell`, of some more *names*."""
+    if _AT_PROMPT:
+        _TOLD.setdefault(cls, set()).update(names)
+        plain: Any = cls
+        if not hasattr(cls, "__getattr__"):
+            plain.__getattr__ = _getattr
+        return
     for name in names:
         if not any([name in vars(base) for base in cls.__mro__]):
             setattr(cls, name, Elsewhere(name))
+
+
+def _getattr(holder: Any, name: str) -> Any:
+    """The ``__getattr__`` of classes at a prompt."""
+    if any([name in _TOLD.get(base, ()) for base in type(holder).__mro__]):
+        raise lacking(holder, name)
+    error: Any = AttributeError(has_no(holder, name))
+    error.name, error.obj = name, holder  # as Python has them since 3.10
+    raise error
 
 
 def present(cls: type[Any], listed: Iterable[str], own: Container[str] = ()) -> list[str]:
@@ -95,6 +116,16 @@ def _said(holder: object, name: str) -> str:
         if base in _SAYS:
             return _SAYS[base](holder, name)
     return ""
+
+
+def _said_of_pair(pair: Any, name: str) -> str:
+    """What to say if *pair* seems to be what a loop over records gives, and the record has the attribute *name*."""
+    record: Any = pair[-1] if len(pair) == 2 else None
+    own: Any = getattr(record, "__dict__", ())
+    if record is None or not (name in own or hasattr(record.__class__, name)):
+        return ""
+    advice = "a loop over records gives pairs of key and record: write `for key, record in ...`, or loop over .values()"
+    return has_no(pair, name, advice)
 
 
 def lacking(holder: object, name: str) -> AttributeError:
@@ -127,9 +158,9 @@ def say_more(error: Any) -> None:
         if advice and rest.startswith(("takes ", "got ", "missing ")) and not rest.endswith(advice):
             error.args = (f"{error.args[0]}; {advice}",)
         return
-    holder = getattr(error, "obj", None) if type(error) is AttributeError else None
+    holder: Any = getattr(error, "obj", None) if type(error) is AttributeError else None
     if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
-        text = _said(holder, name)
+        text = _said_of_pair(holder, name) if holder.__class__ is tuple else _said(holder, name)
         if text:
             error.args = (text,)
             error.obj = None  # as above

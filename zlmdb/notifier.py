@@ -91,6 +91,18 @@ class Notifier:
 _bells: weakref.WeakSet[Notifier] = weakref.WeakSet()
 
 
+def ring_all() -> None:
+    """Ring every bell of this process."""
+    while True:
+        try:
+            bells = list(_bells)
+            break
+        except RuntimeError:  # another thread has made one meanwhile
+            continue
+    for bell in bells:
+        bell.ring()
+
+
 def _reset_all() -> None:
     """In the child of a fork nobody listens."""
     for bell in list(_bells):

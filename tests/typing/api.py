@@ -143,6 +143,7 @@ def bounds_and_prefixes_may_be_leading_parts(t: Store, key: UUID, when: datetime
 def an_index_on_the_table_knows_its_key_and_the_record(t: Store) -> None:
     assert_type(t.users.by_email["ann@example.com"], User)
     assert_type(t.users.by_email.key("ann@example.com"), UUID)
+    assert_type(t.users.by_email.key("ann@example.com", None), Optional[UUID])
     for key, user in t.users.by_age.select(30, 40):
         assert_type(key, UUID)
         assert_type(user, User)

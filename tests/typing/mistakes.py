@@ -119,7 +119,7 @@ def bounds(t: Store, key: UUID) -> None:
 def indexes(t: Store, key: UUID) -> None:
     t.users.by_email[7]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
     t.users.by_email[key]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
-    t.users.by_email.key(7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    t.users.by_email.key(7)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     t.users.by_email.get(b"ann@example.com")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     t.users.by_age["32"]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
     t.users.by_both[32]  # type: ignore[index]  # pyright: ignore[reportArgumentType]

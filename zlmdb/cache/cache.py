@@ -14,6 +14,7 @@ from weakref import WeakSet
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
 from ..elsewhere import tell
+from ..shown import shown_path
 from ..values import serializer
 from .elsewhere import INSTEAD, of_cache, refuse_asked, refuse_options
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, shown, tag_bytes_of, tag_of, until_of
@@ -165,7 +166,7 @@ class Cache(CachePending[K, V]):
         return _opened_again, self._given
 
     def __repr__(self) -> str:
-        return f"<cache {self._path!r}, {'open' if self._db.is_open else 'closed'}>"
+        return f"<cache {shown_path(self._path)}, {'open' if self._db.is_open else 'closed'}>"
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

@@ -283,6 +283,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
                 self.__dict__.pop("_groups", None)
                 self._readers, self._writers = Pool(), Pool()
         if self._store is None:
+            for wake in openstores.at_close:
+                wake()
             self._end_threads()  # those that another thread has begun meanwhile
 
     def __enter__(self) -> Self:

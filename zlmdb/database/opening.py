@@ -85,8 +85,8 @@ def open(
     another database takes a new one only by the name of the file.
 
     With a *schema*, this function creates the declared tables and indexes that the file lacks, under the write lock, so
-    several processes may open the database at once. Without a schema the file must exist, and its records are read as
-    plain data.
+    several processes may open the database at once. Without a schema the file must exist, its records are read as
+    plain data, and nothing is created in it; in memory, `Database.table` makes the tables.
 
     What may be written:
 
@@ -162,7 +162,7 @@ def open(
             location,
             options,
             layout,
-            create=create and schema is not None and layout != "raw",
+            create=create and (schema is not None or path is None) and layout != "raw",
             slots_expected=layout == "classic" and schema is not None,
             timeout=timeout,
             verify=verify,

@@ -47,7 +47,7 @@ class DatabaseState:
         if store is None:
             raise errors.DatabaseClosed(
                 f"the database {shown_path(self._opening.path)} is not open: open it again, or use it in its with block"
-            )
+            ) from None
         if store.env is None:  # in a forked child
             store.reopen()
         return store

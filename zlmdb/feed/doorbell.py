@@ -19,7 +19,8 @@ from itertools import count
 from typing import Any, Optional
 
 from ..loops import running_loop
-from ..notifier import Notifier
+from ..notifier import Notifier, ring_all
+from ..store import openstores
 
 LOOK = 0.02
 """Seconds between two looks, where no pipe can be made."""
@@ -33,6 +34,7 @@ AsyncWait = Callable[[Optional[float]], Awaitable[bool]]
 _OPEN = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 _STALE = 60.0  # seconds after which the unfinished pipe of a killed process is removed
 _numbers = count()
+_paths: dict[str, None] = {}  # of the pipes of this process; each step with it is one call
 
 
 class Doorbell:
@@ -133,6 +135,7 @@ class _Pipe:
             with suppress(OSError):  # of a file of another user
                 os.chmod(unfinished, like.st_mode & 0o666)
             os.rename(unfinished, self.path)  # from now on others ring
+            _paths[self.path] = None
         except BaseException:
             with suppress(OSError):
                 os.unlink(unfinished)
@@ -187,6 +190,7 @@ class _Pipe:
 
     def close(self) -> None:
         """Remove the pipe."""
+        _paths.pop(self.path, None)
         while self._fds:
             os.close(self._fds.pop())
         if self._process == os.getpid():  # else it is that of the parent process
@@ -222,3 +226,13 @@ def _ring(path: str) -> None:
         pass
     finally:
         os.close(pipe)
+
+
+def _wake_all() -> None:
+    """Wake all who listen in this process: what they wait for may be closed."""
+    ring_all()
+    for path in list(_paths):
+        _ring(path)
+
+
+openstores.at_close.append(_wake_all)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from functools import partial
 from typing import Any, Optional, Union
 
 from .. import errors
@@ -20,7 +21,7 @@ from ..schema.declaration import Declaration
 from ..schema.feeds import begin_in, cut_feed
 from ..schema.indexbuilding import forget_index
 from ..schema.links import record
-from ..schema.plaindata import Plain, plain_of, reader_of
+from ..schema.plaindata import Plain, other_fields, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..schema.storages import storage_of
 from ..store.catalogue import Catalogue, catalogue_of
@@ -387,15 +388,17 @@ def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
             f"use old.take({slot.name!r}), and store each record under its new key",
             table=slot.name,
         )
-    read = reader_of(str(slot.value), declared)
+    stored = str(slot.value)
+    read = reader_of(stored, declared)
     _define(step, slot, declared)
     storage = _storage(step, slot, declared)
     handle = step.handle(Keyspace(storage.space, storage.prefix))
     if handle is None:
         return
+    others = partial(other_fields, stored, declared)
     for block in blocks(step.txn, handle[0], storage):
         for key, data in block:
-            step.txn.put(key, _fitting(storage, read, key, data), db=handle[0])
+            step.txn.put(key, _fitting(storage, read, key, data, others), db=handle[0])
     for index in storage.indexes:
         entries = step.handle(Keyspace(index.storage.space, index.storage.prefix))
         if entries is not None:
@@ -421,13 +424,16 @@ def _try_indexes(step: Step, slot: Slot, declared: Declaration) -> None:
             step.t.txn._count(build(rows, storage, index, target, None), 0)
 
 
-def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes, data: bytes) -> bytes:
+def _fitting(
+    storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes, data: bytes, others: Callable[[bytes], str]
+) -> bytes:  # fmt: skip
     try:
         return storage.value.encode(read(data))
     except (errors.DecodeError, errors.EncodeError) as error:
         shown = storage.decode_key(key)
         raise errors.SchemaMismatch(
-            f"table {storage.name!r}, key {shown!r}: the migrations gave it fields that do not fit the class: {error}",
+            f"table {storage.name!r}, key {shown!r}: the migrations gave it fields that do not fit the class"
+            f"{others(data)}: {error}",
             table=storage.name,
             key=shown,
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Optional
 
 from ..namedtuples import NamedTuple
@@ -282,7 +283,7 @@ _NUMBERS = (int, float)
 def _is_of(value: Any, part: Part) -> bool:
     """Whether *value* compares with the part of the key as with what the record holds."""
     kind = kind_of(value)
-    return kind is part.kind or (kind in _NUMBERS and part.kind in _NUMBERS)
+    return kind is part.kind or (kind in _NUMBERS and part.kind in _NUMBERS) or (kind is int and part.kind is Decimal)
 
 
 def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:

@@ -21,6 +21,7 @@ from ..handlers import let_through
 from ..shown import nearest
 from ..store.store import Store
 from ..tables.compiled.boundclass import bound_class
+from ..tables.elsewhere import OF_OTHERS
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table
@@ -298,6 +299,12 @@ class AutoTable:
     def __getattr__(self, name: str) -> Any:
         if any(index.name == name for index in self._storage.indexes):
             return AutoView(self, name)
+        advice = None if hasattr(Table, name) else _OF_OTHERS.get(name) or OF_OTHERS.get(name)
+        if advice is not None:
+            raise AttributeError(
+                f"db.auto.{self._name} has no {name!r}: {advice}; what is not about single records takes a block, "
+                f"`with db.read() as t:`, or db.write(), and t.{self._name}"
+            )
         raise AttributeError(
             f"db.auto.{self._name} has no {name!r}, only what reads or writes single records: write "
             f"`with db.read() as t:`, or db.write(), and use t.{self._name}.{name}"
@@ -305,6 +312,12 @@ class AutoTable:
 
     def __repr__(self) -> str:
         return f"<table {self._name!r} without a block>"
+
+
+_OF_OTHERS = {
+    **dict.fromkeys(("commit", "flush", "sync"), "a write is stored when it returns"),
+    "close": "db.close() closes the database",
+}
 
 
 class AutoView:

@@ -23,15 +23,17 @@ class Relation:
     """The differences between the *stored* description and the *declared* one.
 
     *problems*: what cannot be read, in words. *lacking*: recorded fields that the class does not have. *added*: fields
-    that the file does not have. *renames*: declared renames; *rewritten* says whether records contain the names.
-    *wider*: types that accept more than the recorded ones. *redefaulted*: fields that older records lack, and whose
-    default is another one now. *description* is what the file must record from then on.
+    that the file does not have; *needing*: those of them without a default. *renames*: declared renames; *rewritten*
+    says whether records contain the names. *wider*: types that accept more than the recorded ones. *redefaulted*:
+    fields that older records lack, and whose default is another one now. *description* is what the file must record
+    from then on.
     """
 
     def __init__(self, stored: Description, declared: Fields) -> None:
         self.problems: list[str] = []
         self.lacking: list[str] = []
         self.added: list[str] = []
+        self.needing: list[str] = []
         self.wider: list[str] = []
         self.redefaulted: list[str] = []
         self.renames: Renames = {}
@@ -163,6 +165,7 @@ class Relation:
         if old is None:
             self.added.append(path)
             if not free:
+                self.needing.append(path)
                 self.problems.append(f"{path} is new and has no default, which the records in the file would need")
             self._check_none(field, path)
             field["absent"] = True
@@ -306,6 +309,8 @@ def advice(relation: Relation, table: str) -> str:
     if relation.lacking and relation.added:
         old, new = (path.rpartition(".")[2] for path in (relation.lacking[0], relation.added[0]))
         former = f'if {new!r} is the new name of {old!r}, write {new}: Annotated[..., zlmdb.Was("{old}")]; else '
+    elif 0 < len(relation.needing) == len(relation.problems):
+        former = f"give {' and '.join(relation.needing)} a default, or "
     return former + (
         f"keep the fields as they are in the file, or give the schema a migration: zlmdb.Migration(version, name, "
         f"step), where def step(t, old): old.rewrite({table!r}, change), and change(key, fields) gives the new fields"

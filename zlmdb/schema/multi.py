@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Optional, TypeVar, Union
 
 from ..elsewhere import tell
-from ..errors import TransactionClosed
+from ..errors import EncodeError, TransactionClosed
 from ..query import NoList, Reads, no_length, preview
+from ..shown import shortened
 from ..store.transaction import Transaction
 from ..tables.selection import Selection
 from ..tables.table import Table
@@ -57,6 +58,7 @@ class Several(Generic[K, V]):
     _values: Table[Any, Any]
     _txn: Transaction
     _number: ClassVar[Any]
+    _sorted: ClassVar[bool] = False
     _table_name: ClassVar[Optional[str]] = None
     _table_was: ClassVar[tuple[str, ...]] = ()
     _locals_seen: ClassVar[Optional[dict[str, Any]]] = None
@@ -206,7 +208,10 @@ class Several(Generic[K, V]):
         The value comes first: one that does not fit changes nothing.
         """
         if number is not None:
-            self._values[entry(number)] = value
+            try:
+                self._values[entry(number)] = value
+            except EncodeError as error:
+                raise self._unfit(key, error) from error.__cause__
             return
         self._numbers._storage.encode_key(key)  # what does not fit raises
         number = self._new_number()
@@ -218,6 +223,8 @@ class Several(Generic[K, V]):
         except BaseException as error:
             if stored or not isinstance(error, Exception):
                 self._txn._poison(error)
+            if isinstance(error, EncodeError):
+                raise self._unfit(key, error) from error.__cause__
             raise
 
     def _remove(self, key: K, number: int, entry: Any) -> bool:
@@ -228,6 +235,21 @@ class Several(Generic[K, V]):
             if not self._of(number):
                 del self._numbers[key]
         return True
+
+    def _unfit(self, key: Any, error: EncodeError) -> EncodeError:
+        """*error*, of an entry with a value of *key*, without the entry."""
+        name, storage = self._numbers._name, self._values._storage
+        if error.table != storage.name:
+            return error
+        details = {**error.__dict__, "table": name, "key": key}
+        if error.size is not None and error.limit is not None:  # of an entry, 8 bytes of which are the number
+            details.update(size=error.size - 8, limit=error.limit - 8)
+            roomier = storage.roomier.replace("1978", "1970")
+            said = f"the value takes {error.size - 8} bytes, at most {error.limit - 8} fit{roomier}: shorten it"
+        else:
+            *_, said = str(error).split(f"part 2 of {storage.key.name}: " if self._sorted else "): ", 1)
+            said = said.replace("is not a key of type", "is not a value of type", 1)
+        return EncodeError(f"table {name!r}, key {shortened(key)}: {said}", **details)
 
     @contextmanager
     def _together(self) -> Generator[None, None, None]:
@@ -259,6 +281,7 @@ class SetTable(Several[K, V]):
     __slots__ = ()
 
     _number = Annotated[int, SET_NUMBER]
+    _sorted = True
 
     @classmethod
     def _entries(cls, value: Any) -> Any:
@@ -272,17 +295,23 @@ class SetTable(Several[K, V]):
         """Add *value* to the set of *key*; whether it was not there before. O(log n)."""
         number = self._numbers.get(key)
         if number is not None:
-            return self._values.put_new((number, value), b"")
+            try:
+                return self._values.put_new((number, value), b"")
+            except EncodeError as error:
+                raise self._unfit(key, error) from error.__cause__
         self._store(key, None, lambda new: (new, value), b"")
         return True
 
     def discard(self, key: K, value: V, /) -> bool:
         """Remove *value* from the set of *key*; whether it was there. O(log n)."""
         number = self._numbers.get(key)
-        if number is None:
-            self._values._storage.encode_key((0, value))  # what does not fit raises
-            return False
-        return self._remove(key, number, (number, value))
+        try:
+            if number is None:
+                self._values._storage.encode_key((0, value))  # what does not fit raises
+                return False
+            return self._remove(key, number, (number, value))
+        except EncodeError as error:
+            raise self._unfit(key, error) from error.__cause__
 
 
 tell(SetTable, OF_SET_TABLES, says(OF_SET_TABLES))

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar, Union
 
 from ..elsewhere import tell
+from ..errors import EncodeError
 from ..query import NoList, Reads, preview, shown_position
 from ..query.explained import Plan
 from ..query.pages import Page
@@ -113,7 +114,10 @@ class ValueSet(Values[K, V]):
     def __contains__(self, value: Any) -> bool:
         table: SetTable[K, V] = self._table
         number = table._numbers.get(self._key)
-        return (-1 if number is None else number, value) in table._values
+        try:
+            return (-1 if number is None else number, value) in table._values
+        except EncodeError as error:
+            raise table._unfit(self._key, error) from error.__cause__
 
     def update(self, values: Iterable[V], /) -> int:
         """Add all *values*; returns how many were not there before."""
@@ -136,7 +140,10 @@ class ValueSet(Values[K, V]):
             return Taken(table._values.select(limit=0))
         given = {"start": start, "stop": stop, "through": through}
         bounds: dict[str, Any] = {name: (number, value) for name, value in given.items() if value is not None}
-        return Taken(table._of(number, startswith=startswith, reverse=reverse, limit=limit, **bounds))
+        try:
+            return Taken(table._of(number, startswith=startswith, reverse=reverse, limit=limit, **bounds))
+        except EncodeError as error:
+            raise table._unfit(self._key, error) from error.__cause__
 
 
 tell(ValueSet, OF_VALUE_SETS, says(OF_VALUE_SETS))

@@ -117,6 +117,26 @@ def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
     return lambda data: inner.decode(outer.decode(data))
 
 
+def other_fields(name: str, declared: Declaration, data: Any) -> str:
+    """For an error: the fields of plain *data*, of the codec *name*, that the class lacks, and those that it needs."""
+    try:
+        given: Any = None if format_of(name) in _BY_OBJECT else from_name(name).unchecked().decode(data)
+    except errors.DecodeError:
+        return ""
+    fields = None if declared.fields is None else declared.fields.description
+    if not is_a(given, dict) or fields is None or fields["type"] != ["model", 0]:
+        return ""
+    listed = fields["models"][0]["fields"]
+    names = [field["name"] for field in listed]
+    more = [str(name) for name in given if name not in names]
+    lacking = [
+        field["name"] for field in listed if field["name"] not in given and {"default", "made"}.isdisjoint(field)
+    ]
+    said = [f"it has {', '.join(more)}, which the class lacks"] if more else []
+    said += [f"it lacks {', '.join(lacking)}"] if lacking else []
+    return f" ({'; '.join(said)})" if said else ""
+
+
 def _typed(form: str, declared: Declaration) -> Serializer[Any]:
     if form == "msgpack":
         return MsgpackSerializer.for_type(declared.model, localns=declared.names)

@@ -26,6 +26,9 @@ _handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictiona
 _unprepared: weakref.WeakKeyDictionary[Store, Any] = weakref.WeakKeyDictionary()
 """The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
 
+at_close: list[Callable[[], None]] = []
+"""What is called when a database was closed: those who wait for something in it learn of that."""
+
 
 class Opening(NamedTuple):
     """How a database is opened.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors
 from ..codegen import Recipe
 from ..handlers import let_through
-from ..query import NoList, Reads, no_length
+from ..query import NoList, Reads, no_length, preview
 from ..query.nolists import refuse_equal
 from ..query.projection import KEYS, PAIRS, VALUES
 from ..store.blocks import COUNTS_REFERENCES
@@ -34,7 +34,9 @@ _LOOKUPS = Recipe("look-ups")
 I = TypeVar("I")  # noqa: E741 - the index key, as in IndexView[I, K, V]
 K = TypeVar("K")
 V = TypeVar("V")
+D = TypeVar("D")
 
+_ABSENT: Any = object()  # no argument
 _new: Any = object.__new__
 
 # `UniqueIndexView.__getitem__` and what it calls, in one function: 0.9 of a hand-written loop where they reach 0.8.
@@ -171,7 +173,8 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
         return self._table.__reduce_ex__(protocol)  # which refuses it
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._storage.storage.name}>"
+        shown = preview(lambda: iter(self.select(limit=4)))
+        return f"<{type(self).__name__} {self._storage.storage.name}: [{shown}]>"
 
     def _only(self, key: I) -> Selection[K, V]:
         lower, upper = self._storage.exactly(key)
@@ -251,12 +254,21 @@ class UniqueIndexView(_View[I, K, V]):
         primary = self._primary(key)
         return default if primary is None else self._table._owned(primary, self._storage)
 
-    def key(self, key: I) -> K:
-        """The primary key of the record with this index key; the record is not read. Raises `KeyError`."""
+    @overload
+    def key(self, key: I) -> K: ...
+    @overload
+    def key(self, key: I, default: D) -> Union[K, D]: ...
+    def key(self, key: I, default: Any = _ABSENT) -> Any:
+        """The primary key of the record with this index key, or *default*; the record is not read.
+
+        Raises `KeyError` if there is no such record and no *default*.
+        """
         primary = self._primary(key)
-        if primary is None:
+        if primary is not None:
+            return self._table._storage.key.decode(primary)
+        if default is _ABSENT:
             raise missing(key)
-        return self._table._storage.key.decode(primary)
+        return default
 
     def __contains__(self, key: object) -> bool:
         return self._primary(key) is not None

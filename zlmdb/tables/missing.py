@@ -63,6 +63,13 @@ class _NoPosition(KeyError):
             f"or .last() for one record, .select(limit=10) or itertools.islice for some, list(...) for all"
         )
 
+    def __reduce__(self) -> Any:
+        return missing, self.args
+
+
+# Tracebacks show a class by these.
+_NoPosition.__module__, _NoPosition.__name__, _NoPosition.__qualname__ = "builtins", "KeyError", "KeyError"
+
 
 def missing(key: object) -> KeyError:
     """The error of a *key* that is not there. For 0 and negative numbers, the text says how to read by position."""

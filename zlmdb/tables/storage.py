@@ -299,7 +299,8 @@ class Nothing:
     def put(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise: the file has no such keyspace."""
         raise errors.SchemaMismatch(
-            f"table {self._name!r} is not in the file: open the database with a schema that declares it",
+            f"table {self._name!r} is not in the file, and nothing is made in one that is opened without a schema, "
+            f"with create=False or layout='raw': zlmdb.open(path, Store) makes what it and db.table(...) declare",
             table=self._name,
         )
 

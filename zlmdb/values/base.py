@@ -225,6 +225,9 @@ class Wrapper(ABC):
 class WrapperOptions(ABC):
     """A wrapper with options, an instance in an annotation: ``Annotated[Json[User], Compression("zstd")]``."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join([f'{name}={value!r}' for name, value in vars(self).items()])})"
+
     @abstractmethod
     def around(self, inner: Serializer[Any]) -> Serializer[Any]:
         """The changed *inner*."""

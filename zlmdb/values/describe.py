@@ -164,7 +164,8 @@ class Reader:
                 f"write the whole annotation in quotes, or {typename(cls)} without them"
             )
         if not is_a(cls, type):
-            raise TypeError(f"{where}: {typename(annotation)} is not a type that can be stored")
+            advice = ": write the name of the class" if typename(annotation).endswith("Self") else ""
+            raise TypeError(f"{where}: {typename(annotation)} is not a type that can be stored{advice}")
         if issubclass(cls, enum.Enum):
             return enum_choice(cls)
         record, names = model_record(cls, where)
@@ -282,7 +283,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
         return record, [(name, name, name in required) for name in names]
     raise TypeError(
         f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
-        "NamedTuple, a TypedDict or a msgspec.Struct, or the Pickle serializer"
+        "NamedTuple, a TypedDict or a msgspec.Struct; of a class that is not yours, a text or a number that makes it; "
+        "or the Pickle serializer"
     )
 
 

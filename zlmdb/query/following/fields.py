@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional, Union, cast
+from uuid import UUID
 
 from ...values.base import typename
 from ...values.pydantics import is_pydantic
@@ -99,6 +100,8 @@ def _of_plain(recorder: Recorder, cls: Any, name: str) -> Any:
     if hasattr(cls, name):
         trace.block(f"{cls.__name__}.{name}, which is not listed as pure")
     advice = f"write {node!r}[{name!r}]" if cls is dict else _OF_OTHERS.get(name, "use one that it has")
+    if cls in (UUID, int) and name not in _OF_OTHERS:
+        advice += f", or look up the record of which it is the key: t.others[{node!r}].{name}"
     return trace.refuse(f"{node!r}.{name}: {typename(cls)} has no attribute {name!r}; {advice}")
 
 
@@ -110,6 +113,16 @@ _OF_OTHERS = {
     "is_": "write `... is x`",
     "like": "write `x in ...`, .startswith(x) or re.search(x, ...)",
     "between": "write `x <= ... <= y`",
+    "desc": "write desc(...) in order_by",
+    "asc": "leave it out, which is ascending",
+    "ilike": "write `x in ....casefold()`",
+    "isnull": "write `... is None`",
+    "isna": "write `... is None`",
+    "notna": "write `... is not None`",
+    "is_not": "write `... is not x`",
+    "not_in": "write `... not in (x, y)`",
+    "str": "leave it out, and write the method",
+    "dt": "leave it out, and write the attribute",
 }
 """What queries of other stores call, where ours are Python."""
 

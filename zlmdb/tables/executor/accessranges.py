@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Optional
 
 from ...codegen import Recipe, Source
@@ -23,6 +24,12 @@ Range = tuple[bytes, bytes]
 Find = Callable[[Sequence[Followed]], Optional[Sequence[Range]]]
 
 _RANGES = Recipe("ranges", general=("exactly", "bound"))
+
+_FROM_INT = {
+    Decimal: "{kind}({x}) if type({x}) is int else {x}",
+    float: "{kind}({x}) if type({x}) is int and -(2**53) <= {x} <= 2**53 else {x}",
+}
+"""By the class of a part of a key: an expression of the number that is equal to a whole one."""
 
 
 def ranges_of(spans: Any, access: Access) -> list[Range]:
@@ -134,10 +141,14 @@ class _Writer:
                     self.names.update(MEMBERS=MEMBERS)
                     add(f"if type({x}) not in MEMBERS or len({x}) > {CAP}: return None")
                     add(f"{x} = dict.fromkeys({x})")
+                    if part.kind in _FROM_INT:
+                        add(f"{x} = [{_FROM_INT[part.kind].format(x='one', kind=kind)} for one in {x}]")
                     with self.source.block(f"for one in {x}:"):
                         add(f"if type(one) is not {kind}: return None")
                     found["members"] = x
                     continue
+                if part.kind in _FROM_INT:
+                    add(f"{x} = {_FROM_INT[part.kind].format(x=x, kind=kind)}")
                 add(f"if type({x}) is not {kind}: return None")
                 if term.operator == "==":
                     equal.append(x)
