@@ -22,7 +22,7 @@ from ..pydantics import hints_of, is_pydantic
 from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
 from .members import Member, is_bare, members
-from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill
+from .nodes import Blob, Field, InPlace, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill, run
 from .runtime import DURATION, INSTANT
 
 if TYPE_CHECKING:
@@ -385,10 +385,10 @@ class AnnotationReader:
         fields, call = self.members(cls, where)
         hints = self.hints(cls, where)
         name = self.name(cls, cls.__name__)
-        parts: list[tuple[str, str, Node]] = []
+        parts: list[tuple[str, str, InPlace]] = []
         for member in fields:
             node = self.node(hints.get(member.name, Any), f"{where}.{member.name}", None, True)
-            if not isinstance(node, (Scalar, Struct)) or member.late:
+            if not isinstance(node, InPlace) or member.late:
                 raise TypeError(f"{where}.{member.name}: a struct holds numbers, bools, enums and structs")
             parts.append((member.name, member.get, node))
         if not parts:
@@ -419,7 +419,7 @@ def fill_constant(node: Scalar, stored: Any) -> str:
 
 
 def _dumped(node: Scalar, value: Any, names: Mapping[str, Any]) -> Any:
-    return runtime.unpacked(node.width.code, runtime.evaluate(node.dump, names, value))
+    return runtime.unpacked(node.code, run(node.dump, names, value))
 
 
 def _sure(node: Scalar, cls: type[Any]) -> Scalar:
@@ -473,7 +473,7 @@ def _class_of(annotation: Any) -> Optional[type[Any]]:
 
 
 def _date() -> Struct:
-    parts: list[tuple[str, str, Node]] = [
+    parts: list[tuple[str, str, InPlace]] = [
         ("year", "$.year", Scalar("int", U16, "True")),
         ("month", "$.month", Scalar("int", U8, "True")),
         ("day", "$.day", Scalar("int", U8, "True")),
