@@ -71,7 +71,7 @@ def at_most(limit: int, data: bytes) -> bytes:
     return data
 
 
-def inflated(data: Data, limit: int = LIMIT) -> bytes:
+def inflated(data: Data, limit: int) -> bytes:
     """The content of *data*, one zlib stream. Raises `zlib.error` or ValueError for anything else, or for too much.
 
     `zlib.decompress` allows any bytes after a stream; checking for them takes a tenth of a microsecond.
@@ -115,7 +115,7 @@ def _snappy_functions() -> Functions:
     )
 
 
-def believable(data: Data, limit: int = LIMIT) -> Data:
+def believable(data: Data, limit: int) -> Data:
     """*data*, unless it claims to contain more than *limit* bytes, or more than snappy can compress into its size.
 
     The libraries trust the claim, and reserve up to 4 GiB for it. It is a varint at the start; the densest part of a

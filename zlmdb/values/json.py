@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar
 
-from .base import Data, Decode, Encode, is_free
+from .base import Data, Decode, Encode
 from .depth import limited, text_may_be_deep
 from .documents import DocumentSerializer
 from .models import Model, find_msgspec
@@ -75,8 +75,7 @@ class JsonSerializer(DocumentSerializer[T]):
 
     def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
         given, msgspec = self._given, find_msgspec()
-        typed = not is_free(given["annotation"]) and given["marshal"] is None and given["unmarshal"] is None
-        if msgspec is None or not typed or type(self) is not JsonSerializer:
+        if msgspec is None or not self._typed or type(self) is not JsonSerializer:
             return None
         from .narrow import rewriting  # late: few programs change many records
 
