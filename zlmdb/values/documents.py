@@ -136,7 +136,8 @@ class DocumentSerializer(FunctionSerializer[T]):
         refuse_callables(self.name, {"build": build, "cast": cast})
         if marshal is None and unmarshal is None:
             return self
-        return type(self)(**{**self._given, "marshal": marshal, "unmarshal": unmarshal})
+        given: dict[str, Any] = {**self._given, "marshal": marshal, "unmarshal": unmarshal}
+        return type(self)(**given)
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
         said = super()._refusal(verb, what, error)
