@@ -43,6 +43,7 @@ from zlmdb.values import (
     serializer,
 )
 from zlmdb.values.depth import DEPTH
+from zlmdb.values.fields import fields_of
 from zlmdb.values.flat.members import is_bare
 
 pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
@@ -717,6 +718,25 @@ def test_a_removed_field_leaves_its_id() -> None:
     assert codec.decode(codec.encode(After(4, 5))) == After(4, 5)
     assert "removed_1: ubyte (id: 1, deprecated);" in fbs(After)
     assert serializer(FlatBuffers[Tuple]).decode(stored) == Tuple(c=3, a=1)
+
+
+def test_an_id_inside_of_required_counts_and_the_file_records_the_id_that_is_stored() -> None:
+    extensions = pytest.importorskip("typing_extensions")
+    required: Any = extensions.Required
+    keys: Any = {"a": required[Annotated[int, Id(1)]], "b": required[Annotated[int, Id(0)]]}
+    by_keys: Any = extensions.TypedDict("by_keys", keys)
+    assert "b: long (id: 0);\n  a: long (id: 1);" in fbs(by_keys)
+
+    @dataclass
+    class Both:
+        a: Annotated[int, Id(1)] = field(default=0, metadata={"id": 0})
+        b: int = field(default=0, metadata={"id": 1})
+
+    for model in (by_keys, Both):
+        recorded = fields_of(model, serializer(FlatBuffers[model]))
+        assert recorded is not None
+        for one in recorded.description["models"][0]["fields"]:
+            assert f"{one['name']}: long (id: {one['id']});" in fbs(model)
 
 
 def test_a_missing_field_without_default_is_an_error() -> None:

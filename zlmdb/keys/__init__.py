@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from .annotated import key_codec as key_codec
 from .base import Data as Data
 from .base import Inline as Inline
 from .base import KeyCodec as KeyCodec
@@ -13,6 +12,7 @@ from .plain import BoolKey as BoolKey
 from .plain import FloatKey as FloatKey
 from .plain import IntKey as IntKey
 from .plain import StrKey as StrKey
+from .plain import key_codec as key_codec
 
 # fmt: off
 __all__ = [

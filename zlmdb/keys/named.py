@@ -10,15 +10,15 @@ import os
 import struct
 from collections.abc import Sequence
 from functools import partial
-from operator import index
 from typing import Any, Callable, Optional
 from uuid import UUID
 
 from .base import Data, Inline, KeyCodec
-from .plain import BYTES_LIKE, NO_BOOL, StrKey, is_bool, random_int, side_of
+from .plain import BYTES_LIKE, NO_BOOL, StrKey, random_int, side_of, whole_number
 from .uuids import new_uuid, uuid_from_bytes
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_MAX128 = 2**128 - 1
 
 
 class UintKey(KeyCodec[int]):
@@ -57,20 +57,7 @@ class UintKey(KeyCodec[int]):
     def encode(self, key: Optional[int]) -> bytes:
         if type(key) is int and 0 <= key <= self.maximum:
             return self._pack(key)
-        return self._pack(self._number(key))
-
-    def _number(self, key: object) -> int:
-        if key is None:
-            return 0
-        if type(key) is not int and is_bool(key):
-            self.refuse(key)
-        try:
-            number = index(key)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # it is asked here
-        except TypeError:
-            self.refuse(key)
-        if not 0 <= number <= self.maximum:
-            self.refuse(key, "out of range")
-        return number
+        return self._pack(0 if key is None else whole_number(self, key, 0, self.maximum))
 
     def side(self, key: Any) -> int:
         return side_of(key, 0, self.maximum)
@@ -110,9 +97,7 @@ class UintKey(KeyCodec[int]):
         return Inline(self._format[1:], check, "{x}", unpack, {"beyond": _beyond})
 
     def new_key(self, last: Optional[int] = None) -> int:
-        if last is None:
-            return random_int(16) % (self.maximum + 1)
-        return self._number(last + 1)
+        return random_int(16) % (self.maximum + 1) if last is None else whole_number(self, last + 1, 0, self.maximum)
 
 
 class Uint128Key(KeyCodec[int]):
@@ -132,19 +117,12 @@ class Uint128Key(KeyCodec[int]):
         return [0, 1, 255, 256, 2**63, 2**64 - 1, 2**64, 2**127 - 1, 2**127, 2**128 - 2, 2**128 - 1]
 
     def encode(self, key: Optional[int]) -> bytes:
-        if key is None:
-            return bytes(16)
-        if type(key) is not int and is_bool(key):
-            self.refuse(key)
-        try:
-            return index(key).to_bytes(16, "big")
-        except TypeError:
-            self.refuse(key)
-        except OverflowError:
-            self.refuse(key, "out of range")
+        if type(key) is int and 0 <= key <= _MAX128:
+            return key.to_bytes(16, "big")
+        return (0 if key is None else whole_number(self, key, 0, _MAX128)).to_bytes(16, "big")
 
     def side(self, key: Any) -> int:
-        return side_of(key, 0, 2**128 - 1)
+        return side_of(key, 0, _MAX128)
 
     def decoder(self) -> Callable[[Data], int]:
         return _uint128
@@ -155,11 +133,7 @@ class Uint128Key(KeyCodec[int]):
         return Inline("16s", "type({x}) is int", "{x}.to_bytes(16, 'big')", "uint128({x})", names)
 
     def new_key(self, last: Optional[int] = None) -> int:
-        if last is None:
-            return random_int(16)
-        if last >= 2**128 - 1:
-            self.refuse(last + 1, "out of range")
-        return last + 1
+        return random_int(16) if last is None else whole_number(self, last + 1, 0, _MAX128)
 
 
 def _uint128(data: Data) -> int:

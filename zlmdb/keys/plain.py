@@ -47,16 +47,9 @@ class IntKey(KeyCodec[int]):
         return [-(2**63), -(2**32), -256, -255, -1, 0, 1, 255, 256, 2**32, 2**53 + 1, 2**63 - 1]
 
     def encode(self, key: int) -> bytes:
-        if type(key) is not int and is_bool(key):
-            self.refuse(key)
-        try:
-            return _Q.pack(index(key) + _BIAS)
-        except TypeError as error:
-            let_through(error)
-            self.refuse(key)
-        except (struct.error, ValueError) as error:  # the second on PyPy
-            let_through(error)
-            self.refuse(key, "out of range")
+        if type(key) is int and -_BIAS <= key < _BIAS:
+            return _Q.pack(key + _BIAS)
+        return _Q.pack(whole_number(self, key, -_BIAS, _BIAS - 1) + _BIAS)
 
     def side(self, key: Any) -> int:
         return side_of(key, -_BIAS, _BIAS - 1)
@@ -79,11 +72,21 @@ class IntKey(KeyCodec[int]):
         return Inline("Q", "type({x}) is int", f"{{x}} + {_BIAS}", f"{{x}} - {_BIAS}")
 
     def new_key(self, last: Optional[int] = None) -> int:
-        if last is None:
-            return random_int(8) >> 1
-        if last >= _BIAS - 1:
-            self.refuse(last + 1, "out of range")
-        return last + 1
+        return random_int(8) >> 1 if last is None else whole_number(self, last + 1, -_BIAS, _BIAS - 1)
+
+
+def whole_number(codec: KeyCodec[Any], key: Any, least: int, greatest: int) -> int:
+    """*key* as an int from *least* to *greatest*. Anything else *codec* refuses."""
+    if type(key) is not int and is_bool(key):
+        codec.refuse(key)
+    try:
+        number = index(key)
+    except TypeError as error:
+        let_through(error)
+        codec.refuse(key)
+    if not least <= number <= greatest:
+        codec.refuse(key, "out of range")
+    return number
 
 
 def side_of(key: Any, least: int, greatest: int) -> int:
@@ -267,3 +270,20 @@ COMMON: Mapping[Any, KeyCodec[Any]] = {
     float: FloatKey(),
 }
 """The codecs of the types that most keys have."""
+
+
+def key_codec(annotation: Any) -> KeyCodec[Any]:
+    """The codec that an annotation means: of a plain type, of ``Annotated`` with a codec in it, of a tuple of these.
+
+    >>> from uuid import UUID
+    >>> key_codec(tuple[UUID, str])
+    <key codec tuple(uuid,str)>
+
+    Raises `TypeError`, with a list of what there is, for anything else.
+    """
+    codec = COMMON.get(annotation) if isinstance(annotation, type) else None
+    if codec is None:
+        from .registry import codec_of  # late: it has UUIDs, tuples, and whatever else a key can be
+
+        return codec_of(annotation)
+    return codec

@@ -19,6 +19,14 @@ _from_bytes = int.from_bytes
 _unknown = SafeUUID.unknown
 
 
+def uuid_from_int(number: int) -> UUID:
+    """The UUID of a *number* of at most 128 bits, which is not looked at."""
+    uuid = _new(UUID)
+    _set_int(uuid, number)
+    _set_is_safe(uuid, _unknown)
+    return uuid
+
+
 def uuid_from_bytes(data: Union[bytes, memoryview]) -> UUID:
     """The UUID of 16 bytes.
 
@@ -26,7 +34,7 @@ def uuid_from_bytes(data: Union[bytes, memoryview]) -> UUID:
     """
     if len(data) != 16:
         raise ValueError(f"a UUID has 16 bytes, not {len(data)}")
-    uuid = _new(UUID)
+    uuid = _new(UUID)  # as above, without a call
     _set_int(uuid, _from_bytes(data, "big"))
     _set_is_safe(uuid, _unknown)
     return uuid

@@ -14,21 +14,6 @@ from .json import JsonSerializer
 from .msgpack import MsgpackSerializer
 from .pickle import PickleSerializer
 
-__all__ = [
-    "Array",
-    "Cbor",
-    "Checked",
-    "Compressed",
-    "FlatBuffers",
-    "Json",
-    "Msgpack",
-    "Pickle",
-    "Snappy",
-    "Unchecked",
-    "Zlib",
-    "Zstd",
-]
-
 if TYPE_CHECKING:
     import numpy
     from typing_extensions import TypeVar

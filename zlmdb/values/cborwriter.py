@@ -22,7 +22,7 @@ from .base import Encode
 from .models import find_msgspec
 from .recurring import Known
 from .scalars import Choice, Float, Leaf, Shape
-from .shapes import DictOf, Field, ListOf, Record, UnionOf, walk
+from .shapes import DictOf, Field, ListOf, Record, other_than_none, walk
 
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
@@ -121,11 +121,10 @@ class _Writer:
 
     def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
         """Source for the bytes of *item*, which fits *shape*, in one part or several; adds to *names* what it uses."""
-        if isinstance(shape, UnionOf) and len(shape.members) == 2:
-            others = [one for one in shape.members if one.kind != "null"]
-            if len(others) == 1:
-                x = f"x{mark}"
-                return f"({_NULL!r} if ({x} := {item}) is None else {self.expression(others[0], x, mark, names)})"
+        inner = other_than_none(shape)
+        if inner is not None:
+            x = f"x{mark}"
+            return f"({_NULL!r} if ({x} := {item}) is None else {self.expression(inner, x, mark, names)})"
         if isinstance(shape, Leaf) and shape.cls is bool:
             return f"({_TRUE!r} if {item} else {_FALSE!r})"
         if isinstance(shape, Leaf) and shape.cls is str:

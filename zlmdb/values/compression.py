@@ -30,14 +30,14 @@ LIMIT = 256 << 20
 
 
 class CompressedSerializer(InnerSerializer[T], Wrapper):
-    """The bytes of *inner*, compressed. A subclass names the method and returns the two functions."""
+    """The bytes of *inner*, compressed. A subclass names the method."""
 
-    method: ClassVar[str]
+    method: ClassVar[Method]
 
     def __init__(self, inner: Serializer[T], limit: int = LIMIT) -> None:
         """*limit*: the size of a value before compression, in bytes. Larger values are refused and not read."""
         self.limit = limit
-        compress, decompress = self.functions()
+        compress, decompress = _functions(self.method)
         encode, decode = inner.raw_encode, inner.raw_decode
         super().__init__(
             self.method,
@@ -45,11 +45,6 @@ class CompressedSerializer(InnerSerializer[T], Wrapper):
             lambda value: compress(at_most(limit, encode(value))),
             lambda data: decode(decompress(data, limit)),
         )
-
-    @classmethod
-    def functions(cls) -> Functions:
-        """Compression and decompression."""
-        raise NotImplementedError
 
     @classmethod
     def around(cls, inner: Serializer[Any]) -> Serializer[Any]:
@@ -76,7 +71,7 @@ def at_most(limit: int, data: bytes) -> bytes:
     return data
 
 
-def inflated(data: Data, limit: int = LIMIT) -> bytes:
+def inflated(data: Data, limit: int) -> bytes:
     """The content of *data*, one zlib stream. Raises `zlib.error` or ValueError for anything else, or for too much.
 
     `zlib.decompress` allows any bytes after a stream; checking for them takes a tenth of a microsecond.
@@ -91,28 +86,11 @@ class ZlibSerializer(CompressedSerializer[T]):
 
     method = "zlib"
 
-    @classmethod
-    def functions(cls) -> Functions:
-        """Those of the standard library."""
-        return zlib.compress, inflated
-
 
 class SnappySerializer(CompressedSerializer[T]):
     """Compressed by snappy, as raw blocks: less than zlib, and several times faster. Needs python-snappy or cramjam."""
 
     method = "snappy"
-
-    @classmethod
-    def functions(cls) -> Functions:
-        """Those of cramjam, on which python-snappy stands, or of an older python-snappy. Raises ImportError."""
-        try:
-            snappy = library("cramjam", "python-snappy").snappy
-        except ImportError:
-            return _python_snappy()
-        return (
-            lambda data: bytes(snappy.compress_raw(data)),
-            lambda data, limit: bytes(snappy.decompress_raw(believable(data, limit))),
-        )
 
 
 class ZstdSerializer(CompressedSerializer[T]):
@@ -123,18 +101,21 @@ class ZstdSerializer(CompressedSerializer[T]):
 
     method = "zstd"
 
-    @classmethod
-    def functions(cls) -> Functions:
-        """Those of Python 3.14 or of zstandard. Raises ImportError."""
-        return zstd_functions()
+
+def _snappy_functions() -> Functions:
+    """Those of cramjam, on which python-snappy stands, or of an older python-snappy. Raises ImportError."""
+    try:
+        cramjam = library("cramjam", "python-snappy").snappy
+    except ImportError:
+        snappy = library("snappy", "python-snappy")
+        return snappy.compress, lambda data, limit: snappy.decompress(bytes(believable(data, limit)))
+    return (
+        lambda data: bytes(cramjam.compress_raw(data)),
+        lambda data, limit: bytes(cramjam.decompress_raw(believable(data, limit))),
+    )
 
 
-def _python_snappy() -> Functions:
-    snappy = library("snappy", "python-snappy")
-    return snappy.compress, lambda data, limit: snappy.decompress(bytes(believable(data, limit)))
-
-
-def believable(data: Data, limit: int = LIMIT) -> Data:
+def believable(data: Data, limit: int) -> Data:
     """*data*, unless it claims to contain more than *limit* bytes, or more than snappy can compress into its size.
 
     The libraries trust the claim, and reserve up to 4 GiB for it. It is a varint at the start; the densest part of a
@@ -247,16 +228,17 @@ def _mixed_decode(inner: Serializer[Any], limit: int) -> Callable[[Data], Any]:
         if decompress is None:
             if mark not in _MARKED:
                 raise ValueError(f"the first byte names no compression method ({mark.hex()})")
-            decompress = known[mark] = _functions(_MARKED[mark], None)[1]
+            decompress = known[mark] = _functions(_MARKED[mark])[1]
         return decode_inner(decompress(data[1:], limit))
 
     return decode
 
 
-def _functions(method: Method, level: Optional[int]) -> Functions:
+def _functions(method: Method, level: Optional[int] = None) -> Functions:
+    """Compression at *level*, and decompression. Raises ImportError if the library of *method* is not installed."""
     if method == "zlib":
-        return (lambda data: zlib.compress(data, -1 if level is None else level)), inflated
-    return zstd_functions(level) if method == "zstd" else SnappySerializer[Any].functions()
+        return (zlib.compress if level is None else lambda data: zlib.compress(data, level)), inflated
+    return zstd_functions(level) if method == "zstd" else _snappy_functions()
 
 
 _PLAIN = b"\0"

@@ -145,6 +145,5 @@ MAYBE: dict[str, Callable[[bytes], bool]] = {
     "json": text_may_be_deep,
     "msgpack": msgpack_may_be_deep,
     "cbor": cbor_may_be_deep,
-    "pickle": pickle_may_be_deep,
 }
-"""By format, the quick look at the bytes of a value."""
+"""By the format of a `Model`, the quick look at the bytes of a value."""

@@ -9,12 +9,11 @@ import collections.abc as abc
 import dataclasses
 import enum
 import sys
-import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Callable, Literal, Optional, TypeVar, Union
+from typing import Annotated, Any, Callable, Literal, Optional, TypeVar
 
-from ..typeargs import nested_types, own_names, type_hints
+from ..typeargs import UNIONS, nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
 from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
 from .scalars import Choice, Float, Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
@@ -36,7 +35,6 @@ from .was import Was
 LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
 SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
 DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
 _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 
 
@@ -76,11 +74,11 @@ class Reader:
         origin, args = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Annotated:
             return self.annotated(args, where)
-        if origin in _UNIONS:
+        if origin in UNIONS:
             return self.union(annotation, args, where)
         if origin is Literal:
             return self.literal(typename(annotation), args)
-        if getattr(origin, "_name", None) in _QUALIFIERS:
+        if qualifier(annotation) is not None:
             return self.shape(args[0], where)
         return self.container(annotation, origin or annotation, args, where) or self.model(
             annotation, origin or annotation, args, where
@@ -317,13 +315,19 @@ def _struct(cls: Any) -> tuple[Record, Names]:
 def _qualified(names: Names, hints: Mapping[str, Any]) -> Iterable[tuple[str, str, bool]]:
     """*names*, with what Required and NotRequired say about them."""
     for name, stored, required in names:
-        qualifier = getattr(typing.get_origin(hints.get(name)), "_name", None)
-        yield name, stored, qualifier == "Required" or (required and qualifier != "NotRequired")
+        given = qualifier(hints.get(name))
+        yield name, stored, given == "Required" or (required and given != "NotRequired")
+
+
+def qualifier(annotation: Any) -> Optional[str]:
+    """Which of Required, NotRequired, ReadOnly and Final *annotation* is, if it is one."""
+    name: Optional[str] = getattr(typing.get_origin(annotation), "_name", None)
+    return name if name in _QUALIFIERS else None
 
 
 def extras(hint: Any) -> tuple[Any, ...]:
     """What an Annotated says beside the type, also inside of Required and the like."""
-    if getattr(typing.get_origin(hint), "_name", None) in _QUALIFIERS:
+    if qualifier(hint) is not None:
         return extras(typing.get_args(hint)[0])
     return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 

@@ -45,16 +45,18 @@ class DocumentSerializer(FunctionSerializer[T]):
             "unmarshal": unmarshal,
             "localns": localns,
         }
+        self._typed = not is_free(annotation) and marshal is None and unmarshal is None
+        """Whether the type says how values are converted."""
         name = None if is_free(annotation) else typename(annotation)
         examples: list[Any] = []
         if marshal is not None or unmarshal is not None:
             encode, decode = self._marshalled(marshal, unmarshal)
-        elif is_free(annotation):
+        elif self._typed:
+            encode, decode = self._of_type(annotation, checked, localns)
+        else:
             encode, decode = self.codec()
             encode = self.faithful() if checked else encode
             examples = _EXAMPLES
-        else:
-            encode, decode = self._typed(annotation, checked, localns)
         super().__init__(self.form, encode, decode, model=name, examples=examples)
 
     @classmethod
@@ -94,21 +96,20 @@ class DocumentSerializer(FunctionSerializer[T]):
         return self.typed_codec(model)[1]
 
     def narrow(self, paths: Collection[Path]) -> Optional[Decode]:
-        given = self._given
-        annotation, msgspec = given["annotation"], find_msgspec()
-        if msgspec is None or is_free(annotation) or given["marshal"] is not None or given["unmarshal"] is not None:
+        msgspec = find_msgspec()
+        if msgspec is None or not self._typed:
             return None
         if self.form != "json" and any([path[-1] == AS_TEXT for path in paths]):  # there may be UUIDs by a tag, too
             return None
         from .narrow import narrowed  # late: few programs ask for it
 
-        made = narrowed(annotation, paths, msgspec)
+        made = narrowed(self._given["annotation"], paths, msgspec)
         if made is None:
             return None
         model = Model(made, self.form, self.codec()[0])
         return None if model.foreign else self.typed_decoder(model)
 
-    def _typed(self, annotation: Any, checked: bool, localns: Optional[Mapping[str, Any]]) -> tuple[Encode, Decode]:
+    def _of_type(self, annotation: Any, checked: bool, localns: Optional[Mapping[str, Any]]) -> tuple[Encode, Decode]:
         pack, unpack = self.codec()
         model = Model(annotation, self.form, pack, localns)
         if model.shape.loose:  # Json[dict]: nothing to convert, and the format's library is the judge of what is inside

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import enum
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional
 from uuid import UUID
 
+from ..typeargs import UNIONS
 from .base import Serializer, is_a, is_free
-from .describe import DICTS, LISTS, SETS, Names, Reader, bound_types, extras, former_names, model_record, renamed
+from .describe import DICTS, LISTS, SETS, Names, Reader, bound_types, former_names, model_record, qualifier, renamed
 from .description import Description, Type, format_of, takes_two
-from .flat.markers import I32, I64, Id, InStruct, Width
-from .flat.members import Member, members
+from .flat.markers import I32, I64, InStruct, Width
+from .flat.members import Member, given_id, members
 from .shapes import NamedTupleRecord
 
 _SCALARS: dict[Any, str] = {
@@ -23,8 +23,6 @@ _SCALARS: dict[Any, str] = {
     bytearray: "bytes", memoryview: "bytes", UUID: "uuid", datetime: "datetime", date: "date", time: "time",
     timedelta: "timedelta", Decimal: "decimal",
 }  # fmt: skip
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
-_QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 _PLAIN = (type(None), bool, int, float, str, bytes)
 _BEYOND = 1 << 64  # ints of CBOR end here
 
@@ -84,11 +82,11 @@ class _Reading:
         origin, args = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Annotated:
             return self.annotated(args)
-        if origin in _UNIONS:
+        if origin in UNIONS:
             return self.union(args)
         if origin is Literal:
             return self.values("one of", args, I64)
-        if getattr(origin, "_name", None) in _QUALIFIERS:
+        if qualifier(annotation) is not None:
             return self.type(args[0])
         return self.container(origin or annotation, args) or self.model(annotation, origin or annotation, args, struct)
 
@@ -187,7 +185,8 @@ class _Reading:
             field.update(_default(member, required))
             if self.form == "flatbuffers":
                 position += takes_two(field["type"])
-                field["id"] = _id(member, hint, position)
+                given = given_id(member, hint)
+                field["id"] = position if given is None else given
                 position += 1
             found.append(field)
             former = former_names(hint)
@@ -228,10 +227,3 @@ def _plain(value: Any) -> Any:
     if type(value) is int and not -_BEYOND < value < _BEYOND:
         return _NOT_PLAIN
     return value if type(value) in _PLAIN else _NOT_PLAIN
-
-
-def _id(member: Optional[Member], hint: Any, position: int) -> int:
-    ids = [extra.number for extra in extras(hint) if isinstance(extra, Id)]
-    if ids:
-        return ids[0]
-    return position if member is None or member.id is None else member.id

@@ -74,9 +74,11 @@ class FlatBuffersSerializer(Serializer[T]):
         """Itself, or if it has neither a type nor callables a copy for values of type *annotation*."""
         if not self.takes_type:
             return self
-        given = dict(self._given)
-        given.update(annotation=annotation, localns=localns if given["localns"] is None else given["localns"])
-        return type(self)(**given)
+        own = self._given["localns"]
+        return self._copy(annotation=annotation, localns=localns if own is None else own)
+
+    def _copy(self, **changes: Any) -> Serializer[Any]:
+        return type(self)(**{**self._given, **changes})
 
     if TYPE_CHECKING:
 
@@ -147,15 +149,11 @@ class FlatBuffersSerializer(Serializer[T]):
     ) -> Serializer[Any]:
         """A copy that writes by *build* and reads by *cast*; if one is left out, it does not change."""
         refuse_callables(self.name, {"marshal": marshal, "unmarshal": unmarshal})
-        given = dict(self._given)
-        given.update((key, value) for key, value in (("build", build), ("cast", cast)) if value is not None)
-        return type(self)(**given)
+        return self._copy(**{key: value for key, value in (("build", build), ("cast", cast)) if value is not None})
 
     def unchecked(self) -> Serializer[T]:
         """A copy that writes objects of model classes without checking the types of their fields."""
-        given = dict(self._given)
-        given["checked"] = False
-        return type(self)(**given)
+        return self._copy(checked=False)
 
 
 class FlatBuffersViewSerializer(FlatBuffersSerializer[T]):

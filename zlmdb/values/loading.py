@@ -13,8 +13,8 @@ from typing import Any, Callable, Optional
 from uuid import UUID
 
 from ..codegen import Recipe, Source
+from ..keys.uuids import uuid_from_bytes
 from .base import library
-from .named import decode_uuid
 from .scalars import Float, Leaf, PlainData, Shape
 from .shapes import DictOf, ListOf, Load, Record, expect, other_than_none
 
@@ -185,4 +185,4 @@ def uuid_of_text(text: str) -> UUID:
         data = bytes.fromhex(text.replace("-", ""))
     except ValueError:
         return UUID(text)
-    return decode_uuid(data) if len(data) == 16 else UUID(text)
+    return uuid_from_bytes(data) if len(data) == 16 else UUID(text)

@@ -42,7 +42,6 @@ class MsgpackSerializer(FunctionSerializer[T]):
         model = Model(annotation, "msgpack", _packer(msgspec), localns)
         self._narrows = msgspec is not None and not model.foreign
         encode, decode = _with_msgspec(model, msgspec) if msgspec is not None else _with_msgpack(model)
-        self._plain = (model.shape, encode) if msgspec is not None and checked else None
         self._model = model if msgspec is not None and checked else None
         super().__init__(
             "msgpack",
@@ -87,16 +86,16 @@ class MsgpackSerializer(FunctionSerializer[T]):
         return None if made is None else Parts(msgspec.msgpack.Decoder(made[0]).decode, self._given[0], made[1])
 
     def _encoder_of_lists(self) -> Optional[Callable[[Sequence[T]], list[bytes]]]:
-        if self._plain is None:
+        msgspec = find_msgspec()
+        if msgspec is None or self._model is None:
             return None
         from .manyplain import encoder_of_lists, keys_are_left_out  # late: many programs store no lists of documents
         from .shapes import documents_of
 
-        shape, encode = self._plain
-        found = documents_of(shape)
+        found = documents_of(self._model.shape)
         if found is None or not keys_are_left_out():
             return None
-        return encoder_of_lists(*found, encode, self.raw_encode)
+        return encoder_of_lists(*found, msgspec.msgpack.Encoder().encode, self.raw_encode)
 
     def unchecked(self) -> Serializer[T]:
         """The same without checks on writing; the encoder is then msgspec's own, if msgspec is installed."""

@@ -8,13 +8,13 @@ are big-endian. All read memoryviews as well as bytes.
 from __future__ import annotations
 
 import struct
-import uuid
 from collections.abc import Set
 from operator import index
 from typing import TYPE_CHECKING, Annotated, Any, Callable
 from uuid import UUID
 
 from ..keys.plain import is_bool
+from ..keys.uuids import uuid_from_bytes
 from .bare import (
     TEXT_EXPECTS,
     TEXTS,
@@ -61,22 +61,6 @@ def encode_uuid(value: Any) -> bytes:
     if not isinstance(value, UUID):
         raise TypeError(f"got {typename(type(value))}")
     return value.int.to_bytes(16, "big")  # what value.bytes does, in a third of the time
-
-
-def decode_uuid(data: Data) -> UUID:
-    """The UUID of 16 bytes."""
-    if len(data) != 16:
-        raise ValueError(f"{len(data)} bytes instead of 16")
-    # UUID(bytes=...) spends most of its time finding out which of its six arguments was given.
-    value = _new(UUID)
-    _set(value, "int", int.from_bytes(data, "big"))
-    _set(value, "is_safe", _unknown)
-    return value
-
-
-_new = object.__new__
-_set = object.__setattr__
-_unknown = uuid.SafeUUID.unknown
 
 
 # Timestamp
@@ -181,13 +165,13 @@ def tuple_of(*parts: PlainSerializer) -> PlainSerializer:
 _UUIDS = [UUID(int=0), UUID("10111213-1415-1617-1819-1a1b1c1d1e1f"), UUID(int=2**128 - 1)]
 _OIDS = [0, 5, 256, OID_MAX]
 
-UUID_ = PlainSerializer("uuid", encode_uuid, decode_uuid, expects="uuid.UUID", examples=_UUIDS)
+UUID_ = PlainSerializer("uuid", encode_uuid, uuid_from_bytes, expects="uuid.UUID", examples=_UUIDS)
 
 # The named types
 
 STRING = TextSerializer("string", str.encode, decode_text, expects=TEXT_EXPECTS, examples=TEXTS, zero=b"")
 OID = PlainSerializer("oid", encode_oid, decode_oid, expects="an int from 0 to 2**53", examples=_OIDS)
-NAMED_UUID = PlainSerializer("uuid", encode_uuid, decode_uuid, expects="uuid.UUID", examples=_UUIDS, zero=bytes(16))
+NAMED_UUID = PlainSerializer("uuid", encode_uuid, uuid_from_bytes, expects="uuid.UUID", examples=_UUIDS, zero=bytes(16))
 # No examples: they would import numpy. The tests have some.
 TIMESTAMP = PlainSerializer(
     "timestamp",
@@ -201,7 +185,7 @@ BYTES16 = fixed_bytes(16)
 BYTES20 = fixed_bytes(20)
 BYTES32 = fixed_bytes(32)
 OID_SET = set_of("oidset", encode_oid, decode_oid, _OIDS)
-UUID_SET = set_of("uuidset", encode_uuid, decode_uuid, _UUIDS)
+UUID_SET = set_of("uuidset", encode_uuid, uuid_from_bytes, _UUIDS)
 BYTES20_TIMESTAMP = tuple_of(BYTES20, TIMESTAMP)
 
 # What a key of a `SetTable` or a `ListTable` leads to. Names of their own, so that no table of numbers passes for one.

@@ -88,15 +88,11 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
 
     Before Python 3.11 the attributes of an object are in a dict from the beginning, and msgspec fills it faster.
     """
-    if sys.version_info < (3, 11) or not hasattr(annotation, "__dataclass_fields__"):
+    made: Any = alike(annotation, msgspec) if sys.version_info >= (3, 11) else None
+    if made is None or _own(annotation, "__setattr__") or _own(annotation, "__new__"):
         return None
-    found = _readable(annotation, msgspec)
-    if not found or _own(annotation, "__setattr__") or any([_odd(annotation, one) for one in found]):
-        return None
-    if _own(annotation, "__new__") or any([hasattr(one, "__slots__") for one in annotation.__mro__[:-1]]):
-        return None
-    made = _defined(annotation, list(found.values()), msgspec)
-    return None if made is None else (made, tuple(found))
+    slots = any([hasattr(one, "__slots__") for one in annotation.__mro__[:-1]])
+    return None if slots else (made, made.__struct_fields__)
 
 
 def uuid_of_text(text: str) -> UUID:

@@ -11,13 +11,12 @@ from datetime import date, datetime, timezone
 from typing import Any, Callable, Optional
 from uuid import UUID, SafeUUID
 
+from ..keys.uuids import uuid_from_int
 from ..namedtuples import NamedTuple
 from .pickleshapes import InstanceOf
 from .scalars import Shape
 from .shapes import UnionOf
 
-_new = object.__new__
-_put = object.__setattr__
 _unknown = SafeUUID.unknown
 
 
@@ -50,10 +49,7 @@ def unpack_uuid(number: int) -> UUID:
     """The UUID of a number."""
     if number >> 128:
         raise ValueError(f"{number} is no UUID")
-    value = _new(UUID)
-    _put(value, "int", number)
-    _put(value, "is_safe", _unknown)
-    return value
+    return uuid_from_int(number)
 
 
 def pack_date(value: Any) -> Any:

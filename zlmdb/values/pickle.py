@@ -17,7 +17,8 @@ from .depth import limited, pickle_may_be_deep
 
 T = TypeVar("T")
 
-_dumps: Encode = functools.partial(pickle.dumps, protocol=5)
+plain_dumps: Encode = functools.partial(pickle.dumps, protocol=5)
+"""Any value as a pickle."""
 
 _EXAMPLES: list[Any] = [None, 1, "a", (1, [2]), {"a": {1, 2}}]
 
@@ -71,13 +72,13 @@ class PickleSerializer(FunctionSerializer[T]):
     def _codec(self) -> tuple[Encode, Decode]:
         allow: Optional[tuple[type[Any], ...]] = self._given["allow"]
         if is_free(self._annotation):
-            loads = _loader(allow)
-            dumps = limited(_dumps, pickle_may_be_deep)
-            return (dumps if allow is None else _reread(dumps, loads)), loads
+            loads = loader(allow)
+            dumps = limited(plain_dumps, pickle_may_be_deep)
+            return (dumps if allow is None else read_back(dumps, loads)), loads
         # Here and not above: it loads dataclasses and the like, which programs without model classes do not need.
         from .pickled import typed_codec
 
-        return typed_codec(self._annotation, loader=_loader, **self._given)
+        return typed_codec(self._annotation, **self._given)
 
     @classmethod
     def for_type(cls, annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -100,7 +101,7 @@ class PickleSerializer(FunctionSerializer[T]):
         return PickleSerializer(annotation, **{**self._given, **changes})
 
 
-def _loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
+def loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
     """The function that reads a pickle; with *allow*, only of these classes."""
     if allow is None:
         return pickle.loads
@@ -110,12 +111,12 @@ def _loader(allow: Optional[Iterable[type[Any]]]) -> Decode:
     return restricted(allow)
 
 
-def _reread(encode: Encode, loads: Decode) -> Encode:
-    """*encode*, but refuses values that *loads* does not read."""
+def read_back(encode: Encode, decode: Decode) -> Encode:
+    """*encode*, but refuses values that *decode* does not read."""
 
-    def encode_reread(value: Any) -> bytes:
+    def encode_readable(value: Any) -> bytes:
         data = encode(value)
-        loads(data)
+        decode(data)
         return data
 
-    return encode_reread
+    return encode_readable

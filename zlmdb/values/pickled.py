@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Callable, NoReturn, Optional
 
 from .base import Decode, Encode, typename
 from .checks import Check
 from .depth import DEPTH, MEMOIZE, SHORT_PICKLE, limited, may_be_deep, not_deep, pickle_may_be_deep
 from .fieldtuples import FieldTuples, completed, fields_suffice, holds_records
+from .pickle import loader, plain_dumps, read_back
 from .pickleshapes import PickleReader, classes_in
 from .reread import difference, settled
 from .scalars import Shape
 from .shapes import Record, TypedDictRecord
 from .validated import holds_pydantic, validated
 
-_dumps: Encode = functools.partial(pickle.dumps, protocol=5)
-
 
 def typed_codec(
     annotation: Any,
-    loader: Callable[[Optional[Iterable[type[Any]]]], Decode],
     allow: Optional[tuple[type[Any], ...]],
     checked: bool,
     localns: Optional[Mapping[str, Any]],
     as_fields: bool,
 ) -> tuple[Encode, Decode]:
-    """For values of type *annotation*; *loader* makes what reads pickles of certain classes, or of any (None)."""
+    """For values of type *annotation*; the options are those of `PickleSerializer`."""
     reader = PickleReader(localns)
     shape = reader.shape(annotation, typename(annotation))
     loads = loader(None if allow is None else [*allow, *classes_in(shape)])
@@ -40,15 +37,7 @@ def typed_codec(
             encode = limited(made.encode, pickle_may_be_deep) if checked and may_be_deep(shape) else made.encode
     if checked and holds_pydantic(shape):
         return _as_validated(encode, decode, shape), decode
-    if allow is None or not checked:
-        return encode, decode
-
-    def encode_reread(value: Any) -> bytes:
-        data = encode(value)
-        decode(data)
-        return data
-
-    return encode_reread, decode
+    return (encode if allow is None or not checked else read_back(encode, decode)), decode
 
 
 def _as_validated(encode: Encode, decode: Decode, shape: Shape) -> Encode:
@@ -75,7 +64,7 @@ def is_of_fields(record: Record, reader: PickleReader) -> bool:
 def _plain_encoder(shape: Shape, checked: bool) -> Encode:
     """A generated check and ``pickle.dumps`` in one function: a call of Python more is felt in small values."""
     if not checked:
-        return _dumps
+        return plain_dumps
     check = Check("refuse(value)", {"dumps": pickle.dumps, "refuse": _refuse(shape)})
     shape.test(check, "value")
     result = "dumps(value, 5)"

@@ -60,23 +60,16 @@ def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -
         elif found is not None:
             raise TypeError(f"two serializers for one value: {found.name} and {typename(extra)}; keep one")
         elif is_a(extra, Serializer):
-            found = _given(extra, inner, localns)
+            found = extra.of_type(inner, localns)
         else:
             found = extra.for_type(inner) if localns is None else extra.for_type(inner, localns=localns)
-    if found is None:
-        return _as_msgpack(inner, localns)
-    return found
+    return _as_msgpack(inner, localns) if found is None else found
 
 
 def _as_msgpack(annotation: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
     from .msgpack import MsgpackSerializer  # late: plain types have no need of it
 
     return MsgpackSerializer.for_type(annotation, localns=localns)
-
-
-def _given(extra: Any, inner: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
-    given: Serializer[Any] = extra
-    return given.of_type(inner, localns)
 
 
 def _is_wrapper(extra: Any) -> bool:

@@ -17,7 +17,7 @@ _DENSEST = 128 << 10 >> 2
 """Bytes that one byte of a frame can become: a block of 4 bytes repeats one byte 128 KiB times."""
 
 
-def zstd_functions(level: Optional[int] = None) -> tuple[Compress, Decompress]:
+def zstd_functions(level: Optional[int]) -> tuple[Compress, Decompress]:
     """Compression at *level* (negative to 22; None: 3) and decompression. Raises ImportError."""
     level = DEFAULT_LEVEL if level is None else level
     try:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import collections.abc as abc
 import dataclasses
 import enum
 import operator
 import re
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
@@ -15,24 +13,18 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
 from uuid import UUID
 
-from ...typeargs import nested_types, type_hints
+from ...typeargs import UNIONS, nested_types, type_hints
 from ..base import is_a, is_free, typename
-from ..describe import bound_types, renamed, unresolved
+from ..describe import DICTS, LISTS, SETS, bound_types, qualifier, renamed, unresolved
 from ..pydantics import hints_of, is_pydantic
 from . import runtime
-from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, Id, InStruct, Width
-from .members import Member, is_bare, members
-from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill
+from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, InStruct, Width
+from .members import Member, given_id, is_bare, members
+from .nodes import Blob, Field, InPlace, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill, run
 from .runtime import DURATION, INSTANT
 
 if TYPE_CHECKING:
     from .schema import Schema
-
-_LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
-_SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
-_DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
-_QUALIFIERS = {"Required", "ReadOnly", "Final"}
 
 
 class AnnotationReader:
@@ -82,14 +74,14 @@ class AnnotationReader:
                 return Blob("array", f"{arrays}.takes($)", f"{arrays}.raw_encode($)", f"{arrays}.raw_decode(bytes($))")
             widths = [extra for extra in args[1:] if is_a(extra, Width)]
             return self.node(args[0], where, widths[0] if widths else width, in_struct or InStruct in args[1:])
-        if getattr(origin, "_name", None) in _QUALIFIERS:
+        if _is_qualified(annotation):
             return self.node(args[0], where, width, in_struct)
         found = self.leaf(annotation, where, width)
         if found is not None:
             return found
         if width is not None and not _is_enum(annotation) and origin is not Literal:
             raise TypeError(f"{where}: {typename(annotation)} has no width: {width.fbs} is for numbers and enums")
-        if origin in _UNIONS:
+        if origin in UNIONS:
             return self.union(annotation, args, where)
         if origin is Literal:
             return self.literal(annotation, args, where, width)
@@ -124,16 +116,16 @@ class AnnotationReader:
     def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Node]:
         """The node of a list, set, dict or tuple; None if *annotation* is none of them."""
         label = typename(annotation)
-        if origin in _LISTS:
+        if origin in LISTS:
             return self.vector(label, self.node(_first(args), f"{where}[]"), "type($) is list", "list", args)
         if origin is tuple and args and (args[-1] is not Ellipsis):
             return self.fixed(label, args, where)
         if origin is tuple:
             return self.vector(label, self.node(_first(args), f"{where}[]"), "type($) is tuple", "tuple", args)
-        if origin in _SETS:
+        if origin in SETS:
             cls = "frozenset" if origin is frozenset else "set"
             return self.vector(label, self.node(_first(args), f"{where}[]"), f"type($) is {cls}", cls, args)
-        if origin in _DICTS:
+        if origin in DICTS:
             return self.dict_of(label, args, where)
         return None
 
@@ -250,7 +242,7 @@ class AnnotationReader:
             return (inner if optional else annotation), optional
         args = typing.get_args(annotation)
         origin: Any = typing.get_origin(annotation)
-        if getattr(origin, "_name", None) in _QUALIFIERS:
+        if _is_qualified(annotation):
             return self.strip_optional(args[0])
         special: Any = Annotated
         if origin is special:
@@ -259,7 +251,7 @@ class AnnotationReader:
         if origin is Literal and None in args:
             literal: Any = Literal
             return literal[tuple(arg for arg in args if arg is not None)], True
-        if origin not in _UNIONS or type(None) not in args:
+        if origin not in UNIONS or type(None) not in args:
             return annotation, False
         rest = tuple(arg for arg in args if arg is not type(None))
         union: Any = Union
@@ -331,7 +323,8 @@ class AnnotationReader:
         inner, optional = self.strip_optional(annotation)
         field = Field(member.name, member.get, self.node(inner, where), optional)
         field.build, field.late = member.build, member.late
-        field.id = member.id if member.id is not None else _annotated_id(annotation)
+        given = given_id(member, annotation)
+        field.id = -1 if given is None else given
         if optional:
             field.default = "None"  # what is stored for None is nothing
         elif member.factory is not None:
@@ -385,10 +378,10 @@ class AnnotationReader:
         fields, call = self.members(cls, where)
         hints = self.hints(cls, where)
         name = self.name(cls, cls.__name__)
-        parts: list[tuple[str, str, Node]] = []
+        parts: list[tuple[str, str, InPlace]] = []
         for member in fields:
             node = self.node(hints.get(member.name, Any), f"{where}.{member.name}", None, True)
-            if not isinstance(node, (Scalar, Struct)) or member.late:
+            if not isinstance(node, InPlace) or member.late:
                 raise TypeError(f"{where}.{member.name}: a struct holds numbers, bools, enums and structs")
             parts.append((member.name, member.get, node))
         if not parts:
@@ -419,7 +412,7 @@ def fill_constant(node: Scalar, stored: Any) -> str:
 
 
 def _dumped(node: Scalar, value: Any, names: Mapping[str, Any]) -> Any:
-    return runtime.unpacked(node.width.code, runtime.evaluate(node.dump, names, value))
+    return runtime.unpacked(node.code, run(node.dump, names, value))
 
 
 def _sure(node: Scalar, cls: type[Any]) -> Scalar:
@@ -437,6 +430,10 @@ def _first(args: tuple[Any, ...]) -> Any:
     return args[0] if args else Any
 
 
+def _is_qualified(annotation: Any) -> bool:
+    return qualifier(annotation) not in (None, "NotRequired")  # in FlatBuffers a TypedDict needs all keys
+
+
 def _is_enum(annotation: Any) -> bool:
     return is_a(annotation, type) and issubclass(annotation, enum.Enum)
 
@@ -448,14 +445,6 @@ def _short(where: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in words) or "Value"
 
 
-def _annotated_id(annotation: Any) -> int:
-    if typing.get_origin(annotation) is Annotated:
-        for extra in typing.get_args(annotation)[1:]:
-            if is_a(extra, Id):
-                return int(extra.number)
-    return -1
-
-
 def _class_of(annotation: Any) -> Optional[type[Any]]:
     """The one class of all values of *annotation*, if there is one."""
     same: Any = renamed(annotation)
@@ -465,7 +454,7 @@ def _class_of(annotation: Any) -> Optional[type[Any]]:
     if origin is Annotated:
         return _class_of(typing.get_args(annotation)[0])
     cls: Any = origin or annotation
-    for plain, abstract in ((list, _LISTS), (dict, _DICTS), (set, _SETS - {frozenset})):
+    for plain, abstract in ((list, LISTS), (dict, DICTS), (set, SETS - {frozenset})):
         if cls in abstract:
             return plain
     typed = is_a(cls, type) and hasattr(cls, "__total__")  # the values of a TypedDict are of class dict
@@ -473,7 +462,7 @@ def _class_of(annotation: Any) -> Optional[type[Any]]:
 
 
 def _date() -> Struct:
-    parts: list[tuple[str, str, Node]] = [
+    parts: list[tuple[str, str, InPlace]] = [
         ("year", "$.year", Scalar("int", U16, "True")),
         ("month", "$.month", Scalar("int", U8, "True")),
         ("day", "$.day", Scalar("int", U8, "True")),

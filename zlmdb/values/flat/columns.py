@@ -16,9 +16,9 @@ from ...namedtuples import NamedTuple
 from ..paths import Path
 from . import runtime
 from .codec import Codec
-from .layout import Masks
+from .layout import Masks, codes_of
 from .nestedcolumns import NestedColumns, reach
-from .nodes import Blob, Field, Scalar, Struct, Text, fill
+from .nodes import Blob, Field, InPlace, Scalar, Text, fill
 
 Convert = Callable[[Any], Any]
 
@@ -67,7 +67,7 @@ class Columns:
         self.masks = Masks(self.layout.mask_of_head)
         self.start = len(self.head) - 4
         """Where the table begins."""
-        simple = (Scalar, Struct, Text, Blob)
+        simple = (InPlace, Text, Blob)
         self.fields = {field.name: field for field in schema.root.fields if isinstance(field.node, simple)}
         self.stored = {
             field.name: f"x{field.id}"
@@ -95,7 +95,7 @@ class Columns:
     def unpacked(self, names: Iterable[str]) -> Unpacked:
         """How the fields *names* are read, after the beginning of the record, which is called ``head``."""
         layout = self.layout
-        parts: list[tuple[int, str, int, list[str]]] = []  # offset in the table, format, bytes, variables
+        parts: list[tuple[int, str, list[str]]] = []  # offset in the table, format, variables
         elsewhere: list[str] = []
         chosen = set(names)
         for entry in layout.entries:
@@ -103,24 +103,19 @@ class Columns:
             if name not in chosen:
                 continue
             number, node = field.id, field.node
-            if isinstance(node, Struct):
-                parts.append((entry.offset, entry.code, entry.size, [f"f{number}_{n}" for n in range(len(node.gets))]))
-                continue
-            parts.append((entry.offset, entry.code, entry.size, [f"{'k' if entry.kind else 'f'}{number}"]))
+            parts.append((entry.offset, entry.code, entry.variables(number)))
             if isinstance(node, Blob) and name in layout.pinned:
                 at, length = layout.offsets[name] + layout.pinned[name], node.length or 0
-                parts.append((at, f"I{length}s", 4 + length, [f"n{number}", f"x{number}"]))
+                parts.append((at, f"I{length}s", [f"n{number}", f"x{number}"]))
                 elsewhere.append(f"f{number} != {layout.pinned[name]} or n{number} != {length}")
             elif field is layout.joint:
-                parts.append((layout.fixed, "I", 4, [f"z{number}"]))
+                parts.append((layout.fixed, "I", [f"z{number}"]))
                 elsewhere.append(f"f{number} != {layout.fixed - layout.offsets[name]}")
-        codes, end = f"<{len(self.head)}s", 4
-        for offset, code, size, _ in sorted(parts):
-            codes += f"{offset - end}x{code}"
-            end = offset + size
-        codes += f"{layout.unpack.size - end}x"  # what is shorter than all of ours is for the decoder
-        variables = ["head", *(variable for part in sorted(parts) for variable in part[3])]
-        return Unpacked(struct.Struct(codes), variables, elsewhere)
+        parts.sort()
+        codes, end = codes_of([(offset, code) for offset, code, _ in parts], 4)
+        # What is shorter than all of ours is for the decoder.
+        form = struct.Struct(f"<{len(self.head)}s{codes}{layout.unpack.size - end}x")
+        return Unpacked(form, ["head", *(one for _, _, variables in parts for one in variables)], elsewhere)
 
     def unpacked_with_text(self, names: Iterable[str]) -> Optional[Unpacked]:
         """As `unpacked`, with the bytes of the text whose length is read with the numbers; None if it is not wanted."""
@@ -175,10 +170,8 @@ class Columns:
         """The expression of the field's value."""
         field = self.fields[name]
         number, node = field.id, field.node
-        if isinstance(node, Struct):
-            made = node.make([f"f{number}_{part}" for part in range(len(node.gets))])
-        elif isinstance(node, Scalar):
-            made = fill(node.load, f"f{number}")
+        if isinstance(node, InPlace):
+            made = node.make(node.variables(number))
         elif isinstance(node, Text):
             made = fill(node.load, f"x{number}.decode()")
         elif isinstance(node, Blob):

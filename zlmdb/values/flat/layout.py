@@ -10,9 +10,10 @@ multiple of eight; only vectors of tables of one vtable, if they come first, may
 from __future__ import annotations
 
 import struct
-from typing import Callable, Optional
+from collections.abc import Iterable
+from typing import Callable, Optional, Union
 
-from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector
+from .nodes import Blob, Field, InPlace, Node, Table, Text, UnionOf, Vector
 
 
 class Entry:
@@ -27,6 +28,25 @@ class Entry:
         entry = Entry(self.field, self.id, self.code, self.size, self.align, self.kind)
         entry.offset = offset
         return entry
+
+    def variables(self, number: Union[int, str]) -> list[str]:
+        """The variables of generated lines that it is unpacked into, where its field is called *number*."""
+        node = self.field.node
+        return node.variables(number) if isinstance(node, InPlace) else [f"{'k' if self.kind else 'f'}{number}"]
+
+
+def codes_of(numbers: Iterable[tuple[int, str]], end: int) -> tuple[str, int]:
+    """The format in `struct` of *numbers*, which are given by offset and code, from *end* on; and where it ends.
+
+    Raises ValueError where they overlap.
+    """
+    codes = ""
+    for offset, code in numbers:
+        if offset < end:
+            raise ValueError("fields that overlap")
+        codes += f"{offset - end}x{code}"
+        end = offset + struct.calcsize(f"<{code}")
+    return codes, end
 
 
 class Layout:
@@ -126,13 +146,10 @@ class Layout:
 
 def _entries(field: Field) -> list[Entry]:
     node = field.node
-    if isinstance(node, Scalar):
-        return [Entry(field, field.id, node.width.code, node.size, node.align)]
-    if isinstance(node, Struct):
+    if isinstance(node, InPlace):
         return [Entry(field, field.id, node.code, node.size, node.align)]
-    if isinstance(node, UnionOf):
-        return [Entry(field, field.id - 1, "B", 1, 1, kind=True), Entry(field, field.id, "I", 4, 4)]
-    return [Entry(field, field.id, "I", 4, 4)]
+    kind = [Entry(field, field.id - 1, "B", 1, 1, kind=True)] if isinstance(node, UnionOf) else []
+    return [*kind, Entry(field, field.id, "I", 4, 4)]
 
 
 def pinned_length(field: Field) -> int:

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
 from ..base import typename
+from ..describe import extras
 from ..pydantics import argument, fields_of, is_pydantic
+from .markers import Id
 
 
 class Member:
@@ -33,6 +35,13 @@ class Member:
     def defaults(self, value: Any) -> None:
         """Give it a default."""
         self.has_default, self.default = True, value
+
+
+def given_id(member: Optional[Member], hint: Any) -> Optional[int]:
+    """The id that a class gives its field *member* of the type *hint*: by metadata, or by an `Id`."""
+    if member is not None and member.id is not None:
+        return member.id
+    return next((extra.number for extra in extras(hint) if isinstance(extra, Id)), None)
 
 
 def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:

@@ -13,8 +13,8 @@ from typing import Any, Optional
 
 from ...codegen import Source
 from ..paths import IS_NONE, LENGTH, Path
-from .layout import Layout, Masks
-from .nodes import Field, Node, Scalar, Struct, Table, UnionOf, Vector, as_table, fill
+from .layout import Layout, Masks, codes_of
+from .nodes import Field, InPlace, Node, Table, UnionOf, Vector, as_table, fill
 from .references import References
 from .view import KEPT, is_lazy, is_model
 
@@ -195,10 +195,8 @@ class NestedColumns:
         source = Source()
         if path[-1] == IS_NONE:
             return [f"{variable} = not ({place.test})"]
-        if isinstance(node, Struct):
-            lines = [f"{variable} = {node.make([f'f{number}_{part}' for part in range(len(node.gets))])}"]
-        elif isinstance(node, Scalar):
-            lines = [f"{variable} = {fill(node.load, f'f{number}')}"]
+        if isinstance(node, InPlace):
+            lines = [f"{variable} = {node.make(node.variables(number))}"]
         else:
             lines = [f"if not f{number}: raise Corrupt('a reference to itself')"]
             lines += self._counted(place) if path[-1] == LENGTH else self._referred(place)
@@ -207,12 +205,11 @@ class NestedColumns:
 
     def _counted(self, place: Place) -> list[str]:
         item = place.field.node.item if isinstance(place.field.node, Vector) else place.field.node
-        size = item.size if isinstance(item, (Scalar, Struct)) else 4
         variable = f"w{place.number}{_ENDS[LENGTH]}"
         return [
             f"p = {self._position(place)} + f{place.number}",
             f"{variable}, = get_u32(data, p)",
-            f"if p + 4 + {size} * {variable} > len(data): raise Corrupt('a vector beyond the end')",
+            f"if p + 4 + {item.size} * {variable} > len(data): raise Corrupt('a vector beyond the end')",
         ]
 
     def _referred(self, place: Place) -> list[str]:
@@ -230,16 +227,7 @@ class NestedColumns:
 def _unpacked(layout: Layout, places: Sequence[Place]) -> tuple[struct.Struct, list[str]]:
     """How the fields at *places*, of a table with *layout*, are unpacked behind its first number; the variables."""
     numbers = {place.field.name: place.number for place in places}
-    codes, variables, end = "<i", list[str](), 4
-    for entry in layout.entries:
-        number = numbers.get(entry.field.name)
-        if number is None:
-            continue
-        codes += f"{entry.offset - end}x{entry.code}"
-        end = entry.offset + entry.size
-        node = entry.field.node
-        if isinstance(node, Struct):
-            variables += [f"f{number}_{part}" for part in range(len(node.gets))]
-        else:
-            variables.append(f"{'k' if entry.kind else 'f'}{number}")
-    return struct.Struct(f"{codes}{layout.inline - end}x"), variables
+    entries = [entry for entry in layout.entries if entry.field.name in numbers]
+    codes, end = codes_of([(entry.offset, entry.code) for entry in entries], 4)
+    variables = [variable for entry in entries for variable in entry.variables(numbers[entry.field.name])]
+    return struct.Struct(f"<i{codes}{layout.inline - end}x"), variables

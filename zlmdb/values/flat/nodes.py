@@ -10,7 +10,7 @@ import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, time
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from ...codegen import value_of
 from ..base import show, typename
@@ -75,33 +75,57 @@ class Node:
         return ()
 
 
-class Scalar(Node):
+class InPlace(Node):
+    """What lies in the table itself: one number, or several."""
+
+    code: str
+    """The format of the numbers in `struct`."""
+
+    gets: list[str]
+    """The numbers, as templates of the value."""
+
+    def make(self, numbers: Sequence[str]) -> str:
+        """The expression that makes the value of its *numbers*, as they are unpacked."""
+        raise NotImplementedError
+
+    def variables(self, number: Union[int, str]) -> list[str]:
+        """The variables that the numbers of the field called *number* are unpacked into."""
+        raise NotImplementedError
+
+    def packs(self, value: Any, names: Names) -> bool:
+        struct.pack("<" + self.code, *[run(get, names, value) for get in self.gets])
+        return True
+
+
+class Scalar(InPlace):
     """A number, a bool, or what is stored as one: enums, times."""
 
     def __init__(self, label: str, width: Width, test: str, dump: str = "$", load: str = "$", *, zero: Any = 0) -> None:
         """*zero* is what is read, before *load*, when the field is absent and has no default."""
         self.label, self.width, self.test, self.dump, self.load, self.zero = label, width, test, dump, load, zero
-        self.fbs = width.fbs
+        self.fbs, self.code, self.gets = width.fbs, width.code, [dump]
         self.size = self.align = width.size
         self.sure: Optional[type[Any]] = None
         """The type whose values all fit as they are, and are packed as they are."""
 
-    def packs(self, value: Any, names: Names) -> bool:
-        struct.pack("<" + self.width.code, run(self.dump, names, value))
-        return True
+    def make(self, numbers: Sequence[str]) -> str:
+        return fill(self.load, *numbers)
+
+    def variables(self, number: Union[int, str]) -> list[str]:
+        return [f"f{number}"]
 
 
-class Struct(Node):
+class Struct(InPlace):
     """Scalars in place, in a fixed order, with the padding that C would give them."""
 
-    def __init__(self, label: str, fbs: str, test: str, members: Sequence[tuple[str, str, Node]], load: str) -> None:
+    def __init__(self, label: str, fbs: str, test: str, members: Sequence[tuple[str, str, InPlace]], load: str) -> None:
         """*members*: name, how it is got from the object, what it is. *load* makes the object of ``$0``, ``$1``, ..."""
         self.label, self.fbs, self.members, self.load = label, fbs, members, load
         self.align = max((node.align for _, _, node in members), default=1)
         self.size = 0
         self.code = ""
         self.gets: list[str] = []
-        self.loads: list[str] = []
+        self._loads: list[str] = []
         tests = [test]
         for _, get, node in members:
             self._place(get, node)
@@ -111,23 +135,18 @@ class Struct(Node):
         self.size += pad
         self.test = " and ".join(tests)
 
-    def _place(self, get: str, node: Node) -> None:
+    def _place(self, get: str, node: InPlace) -> None:
         pad = -self.size % node.align
-        self.code += f"{pad}x" if pad else ""
+        self.code += (f"{pad}x" if pad else "") + node.code
         self.size += pad + node.size
-        first = len(self.gets)
-        if isinstance(node, Struct):
-            self.code += node.code
-            self.gets += [fill(inner, get) for inner in node.gets]
-            self.loads.append(node.make([f"${first + number}" for number in range(len(node.gets))]))
-        elif isinstance(node, Scalar):
-            self.code += node.width.code
-            self.gets.append(fill(node.dump, get))
-            self.loads.append(fill(node.load, f"${first}"))
+        self._loads.append(node.make([f"${number}" for number, _ in enumerate(node.gets, len(self.gets))]))
+        self.gets += [fill(inner, get) for inner in node.gets]
 
-    def make(self, values: Sequence[str]) -> str:
-        """The expression that makes the object of the unpacked numbers named *values*."""
-        return fill(self.load, *[fill(load, *values) for load in self.loads])
+    def make(self, numbers: Sequence[str]) -> str:
+        return fill(self.load, *[fill(load, *numbers) for load in self._loads])
+
+    def variables(self, number: Union[int, str]) -> list[str]:
+        return [f"f{number}_{part}" for part in range(len(self.gets))]
 
     def children(self) -> Iterable[Node]:
         return [node for _, _, node in self.members]
@@ -140,10 +159,6 @@ class Struct(Node):
             except Exception:
                 return self.refusal(value, path)
         return reason or super().misfit(value, path, names)
-
-    def packs(self, value: Any, names: Names) -> bool:
-        struct.pack("<" + self.code, *[run(get, names, value) for get in self.gets])
-        return True
 
 
 class Text(Node):
@@ -208,7 +223,7 @@ class Field:
         """Its part in the call that makes the object."""
         self.late = False
         """Whether it is set after the object is made."""
-        self.in_place = isinstance(node, (Scalar, Struct))
+        self.in_place = isinstance(node, InPlace)
         """Whether it lies in the table itself, and not behind a reference."""
 
 
@@ -262,11 +277,10 @@ class Table(Node):
 class UnionOf(Node):
     """One of several tables, told apart by the class of the value. Members that are no tables are put into one."""
 
-    size = 4
+    test = "True"
 
     def __init__(self, label: str, fbs: str) -> None:
         self.label, self.fbs = label, fbs
-        self.test = "True"
         self.members: list[tuple[type[Any], Table, bool]] = []
         """The class of the values, the table, whether the value is put into it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Callable, Optional
 
-from .layout import Layout
+from .layout import Layout, codes_of
 from .nodes import UnionOf
 
 OFTEN = 64
@@ -46,18 +46,10 @@ class Foreign(Layout):
                 self.absent.add(field.name)
         self.entries.sort(key=lambda entry: entry.offset)
         self.tail = [field for field in own.table.fields if field.name in self.offsets and not field.in_place]
-        self.unpack = struct.Struct(self._codes())
-
-    def _codes(self) -> str:
-        codes, end = "<4x", 4
-        for entry in self.entries:
-            if entry.offset < end:
-                raise ValueError("fields that overlap")
-            codes += f"{entry.offset - end}x{entry.code}"
-            end = entry.offset + entry.size
-        if end > self.inline:
+        codes, end = codes_of([(entry.offset, entry.code) for entry in self.entries], 4)
+        if end > inline:
             raise ValueError("a field outside of its table")
-        return codes
+        self.unpack = struct.Struct(f"<4x{codes}")
 
 
 def read_vtable(vtable: bytes, own: Layout) -> Optional[Foreign]:

@@ -19,7 +19,7 @@ from ..base import Decode
 from . import runtime
 from .keysets import FEW, Readers, has_keysets
 from .layout import Layout, Masks
-from .nodes import Blob, Scalar, Struct, Table, Text, UnionOf, fill
+from .nodes import Blob, InPlace, Table, Text, UnionOf, fill
 from .plans import Plan, Plans, read_vtable
 from .references import References
 from .runtime import SHARING, SLACK
@@ -305,13 +305,7 @@ class Reader(References):
         """The variables that the numbers of the table are unpacked into."""
         found: list[str] = []
         for entry in layout.entries:
-            number = layout.table.fields.index(entry.field)
-            if entry.kind:
-                found.append(f"k{number}")
-            elif isinstance(entry.field.node, Struct):
-                found += [f"f{number}_{part}" for part in range(len(entry.field.node.gets))]
-            else:
-                found.append(f"f{number}")
+            found += entry.variables(layout.table.fields.index(entry.field))
         for name in layout.pinned:
             number = self.number(layout.table, name)
             found += [f"c{number}", f"b{number}"]
@@ -367,14 +361,11 @@ class Reader(References):
                 continue
             if field.name in layout.absent:
                 values[field.name] = f"x{number}"
-                self.add(self.absent(field, number))
+                self.add(self.absent(field, f"x{number} ="))
                 continue
             there = f"m & {1 << layout.optional.index(field)}" if field in layout.optional else ""
-            if isinstance(node, (Scalar, Struct)):
-                if isinstance(node, Scalar):
-                    made = fill(node.load, f"f{number}")
-                else:
-                    made = node.make([f"f{number}_{part}" for part in range(len(node.gets))])
+            if isinstance(node, InPlace):
+                made = node.make(node.variables(number))
                 values[field.name] = f"({made} if {there} else None)" if there else made
                 continue
             if there and isinstance(node, UnionOf):

@@ -8,7 +8,6 @@ from typing import Any, Union
 
 from ...codegen import Source
 from . import runtime
-from .markers import BOOL, FLOATS, INTEGERS
 from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
 
 
@@ -22,9 +21,6 @@ class References:
         self.source = Source()
         self.add, self.block = self.source.add, self.source.block
         self.names: dict[str, Any] = dict(names)
-        for width in (*INTEGERS, *FLOATS, BOOL):
-            self.names[f"one_{width.vector}"] = struct.Struct("<" + width.code).unpack_from
-            self.names[f"few_{width.vector}"] = runtime.unpackers(width.code)
 
     def constant(self, name: str, value: Any) -> str:
         """*name*, which stands for *value* in the generated lines."""
@@ -131,17 +127,18 @@ class References:
         item = node.item
         if isinstance(item, Text):
             return self.value_of_texts(node, "get_texts(data, p, room)")
-        elif isinstance(item, Scalar):
+        if isinstance(item, Scalar):
             return self.made_of(node, f"get_all_{item.width.vector}(data, p, room)")
-        elif isinstance(item, Struct):
-            form = self.constant(f"form__{item.fbs}", struct.Struct("<" + item.code))
-            made = item.make([f"x[{part}]" for part in range(len(item.gets))])
-            found = f"[{made} for x in get_structs(data, p, room, {form})]" if form else ""
-        elif node.make == "dict($)":
+        if isinstance(item, Struct):
+            structs = f"get_structs(data, p, room, {self.form(item)})"
+            return fill(node.make, f"[{_made_of_x(item)} for x in {structs}]")
+        if node.make == "dict($)":
             return f"dict__{item.fbs}(data, p, room)"
-        else:
-            found = f"all__{item.fbs}(data, p, room)"
-        return fill(node.make, found)
+        return fill(node.make, f"all__{item.fbs}(data, p, room)")
+
+    def form(self, node: Struct) -> str:
+        """The name of the `struct.Struct` of *node*."""
+        return self.constant(f"form__{node.fbs}", struct.Struct("<" + node.code))
 
     def made_of(self, node: Vector, numbers: str) -> str:
         """The expression of the vector of scalars *node* made of *numbers*, a sequence."""
@@ -175,14 +172,14 @@ class References:
             self.add("p += t")
             self.any_value(node, number)
         with self.block("else:"):
-            self.add(self.absent(field, number))
+            self.add(self.absent(field, f"x{number} ="))
         return f"x{number}"
 
-    def absent(self, field: Field, number: int) -> str:
-        """The line that says what *field* is when it is not there."""
+    def absent(self, field: Field, then: str) -> str:
+        """The line that does *then*, ``x3 =`` or ``return``, with what *field* is when it is not there; or raises."""
         if field.default is None:
             return f"raise Corrupt({f'the field {field.name} is not there'!r})"
-        return f"x{number} = {field.default}"
+        return f"{then} {field.default}"
 
     def any_value(self, node: Node, number: int) -> None:
         """Lines that read what a table has at ``p``."""
@@ -190,9 +187,7 @@ class References:
             self.add(f"x{number} = {fill(node.load, f'one_{node.width.vector}(data, p)[0]')}")
             return
         if isinstance(node, Struct):
-            form = self.constant(f"form__{node.fbs}", struct.Struct("<" + node.code))
-            self.add(f"x = {form}.unpack_from(data, p)")
-            self.add(f"x{number} = {node.make([f'x[{part}]' for part in range(len(node.gets))])}")
+            self.add(f"x = {self.form(node)}.unpack_from(data, p)", f"x{number} = {_made_of_x(node)}")
             return
         self.add("p = follow(data, p)")
         if isinstance(node, Blob):
@@ -201,3 +196,8 @@ class References:
             self.union(node, number)
         else:
             self.add(f"x{number} = {self.value(node)}")
+
+
+def _made_of_x(node: Struct) -> str:
+    """The expression of the struct *node* whose numbers are in ``x``."""
+    return node.make([f"x[{part}]" for part in range(len(node.gets))])

@@ -13,7 +13,6 @@ from uuid import UUID, SafeUUID
 
 from ..depth import DEPTH
 from .markers import BOOL, FLOATS, INTEGERS
-from .nodes import run as evaluate
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MICROSECOND = timedelta(microseconds=1)
@@ -395,7 +394,9 @@ def unpacked(code: str, value: Any) -> Any:
     return struct.unpack("<" + code, struct.pack("<" + code, value))[0]
 
 
-VECTORS = [(width, end) for width in (*INTEGERS, *FLOATS, BOOL) for end in ("", "_last") if not end or width.size == 8]
+NUMBERS = (*INTEGERS, *FLOATS, BOOL)
+
+VECTORS = [(width, end) for width in NUMBERS for end in ("", "_last") if not end or width.size == 8]
 """The numbers that vectors are of, and what the names of their functions end in."""
 
 NAMES: Mapping[str, Any] = {
@@ -406,7 +407,9 @@ NAMES: Mapping[str, Any] = {
     **{function.__name__: function for function in (fields_of, room_of)},
     **{f"put_all_{width.vector}{end}": scalar_putter(width.code, width.size, bool(end)) for width, end in VECTORS},
     **{f"packs_{width.vector}{end}": scalar_packs(width.code, width.size, bool(end)) for width, end in VECTORS},
-    **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in (*INTEGERS, *FLOATS, BOOL)},
+    **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in NUMBERS},
+    **{f"one_{width.vector}": struct.Struct(f"<{width.code}").unpack_from for width in NUMBERS},
+    **{f"few_{width.vector}": unpackers(width.code) for width in NUMBERS},
     "u32": u32,
     "put_u32s": put_u32s,
     "get_u32": get_u32,
@@ -422,5 +425,3 @@ NAMES: Mapping[str, Any] = {
     "DEPTH": DEPTH,
     "OVERGROWN": OVERGROWN,
 }
-
-__all__ = ["NAMES", "SHARING", "Corrupt", "Misfit", "evaluate", "unpacked"]

@@ -41,7 +41,6 @@ class Schema:
 
     def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> None:
         """Raises TypeError for a type that FlatBuffers cannot hold, naming the field."""
-        self.annotation = annotation
         self.label = typename(annotation)
         self.names: dict[str, Any] = dict(runtime.NAMES)
         """The objects that templates name."""

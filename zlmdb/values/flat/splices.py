@@ -13,6 +13,7 @@ from typing import Any, Optional
 from ...codegen import Recipe, Source
 from ..base import Decode, Encode
 from .codec import Codec
+from .layout import codes_of
 from .nodes import Blob, Field, Scalar, Text, Vector, fill
 
 _SPLICES = Recipe("FlatBuffers splices")
@@ -82,15 +83,12 @@ class _Splices:
         pinned = self.layout.pinned if self.texts else {}
         behind = [field for field in self.moving if field not in self.lined]
         names = {field.name for field in (*self.lined, *behind, *self.read)} | {*pinned}
-        codes, end, variables = f"<{len(self.head)}s", len(self.head), ["head"]
-        for entry in sorted(self.layout.entries, key=lambda entry: entry.offset):
-            if entry.field.name in names:
-                at = self.at[entry.field.name]
-                codes += f"{at - end}x{entry.code}"
-                end = at + entry.size
-                variables.append(f"f{entry.field.id}")
+        entries = [entry for entry in self.layout.entries if entry.field.name in names]
+        codes, end = codes_of([(self.start + entry.offset, entry.code) for entry in entries], len(self.head))
+        variables = ["head", *(f"f{entry.field.id}" for entry in entries)]
         fixed, other = self.start + self.layout.fixed, ": return decode(data)"
-        self.names["unpack"] = struct.Struct(f"{codes}{fixed - end}x").unpack_from  # raises for what is shorter
+        form = struct.Struct(f"<{len(self.head)}s{codes}{fixed - end}x")
+        self.names["unpack"] = form.unpack_from  # raises for what is shorter
         tests = [f"f{one.id} != {pinned[one.name]}" for one in self.layout.table.fields if one.name in pinned]
         with self.block("def load(data):"):
             self.add(f"{', '.join(variables)}, = unpack(data)")
@@ -139,7 +137,7 @@ class _Splices:
             self.add(f"if not ({' and '.join([fill(one.node.test, f'v{one.id}') for one in self.set])}): raise Misfit")
             for field in self.set:
                 if isinstance(field.node, Scalar):
-                    patches[self.at[field.name]] = field.node.width.code, fill(field.node.dump, f"v{field.id}")
+                    patches[self.at[field.name]] = field.node.code, fill(field.node.dump, f"v{field.id}")
             if self.moving:
                 self.add("by = 0")
             for field in self.layout.tail:

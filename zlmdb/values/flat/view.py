@@ -10,7 +10,7 @@ from ...handlers import let_through
 from ..base import Decode, show
 from . import runtime
 from .layout import Layout
-from .nodes import Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table
+from .nodes import Field, Node, Table, Text, Vector, as_table
 from .reader import Reader
 from .schema import Schema
 
@@ -184,34 +184,24 @@ class _Views:
             self.add("")
 
     def body(self, field: Field, number: int) -> None:
-        node = field.node
+        node, lazy = field.node, self.lazy(field.node)
         self.add("data, t, fields = self._data, self._table, self._fields")
-        if isinstance(node, UnionOf):
-            self.add("room = room_of(data)")
-            value = self.reader.any_field(field, number)
-            self.add(f"return {value}")
+        if not lazy and not isinstance(node, Text):
+            if not field.in_place:
+                self.add("room = room_of(data)")
+            self.add(f"return {self.reader.any_field(field, number)}")
             return
-        absent = f"return {field.default}"
-        if field.default is None:
-            absent = f"raise Corrupt({f'the field {field.name} is not there'!r})"
         self.add(f"p = fields[{field.id}]")
         with self.block("if not p:"):
-            self.add(absent)
-        lazy = self.lazy(node)
-        self.add("p += t")
+            self.add(self.reader.absent(field, "return"))
         if lazy:
-            self.add("p = follow(data, p)", f"return {lazy}")
+            self.add("p = follow(data, p + t)", f"return {lazy}")
             return
-        if isinstance(node, Text):
-            self.add("offset, = get_u32(data, p)")  # `follow`, without the call
-            with self.block("if not offset:"):
-                self.add("raise Corrupt('a reference to itself')")
-            self.add("p += offset")
-            self.reader.text_at(node, number, "")
-        else:
-            if not isinstance(node, (Scalar, Struct)):
-                self.add("room = room_of(data)")
-            self.reader.any_value(node, number)
+        self.add("p += t", "offset, = get_u32(data, p)")  # `follow`, without the call
+        with self.block("if not offset:"):
+            self.add("raise Corrupt('a reference to itself')")
+        self.add("p += offset")
+        self.reader.text_at(node, number, "")
         self.add(f"return x{number}")
 
     def lazy(self, node: Node) -> str:

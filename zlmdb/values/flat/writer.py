@@ -9,7 +9,7 @@ from ...codegen import Recipe, Source
 from ..base import Encode
 from . import keysets, runtime
 from .layout import ByMask, Layout, loops, reaches_eight
-from .nodes import Blob, Field, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
+from .nodes import Blob, Field, InPlace, Node, Scalar, Struct, Table, Text, UnionOf, Vector, fill
 from .schema import Schema
 from .texts import BRIEF, SHORT, TOGETHER, TextLists, TextPacks, pack_short
 
@@ -131,8 +131,8 @@ class _Body:
         if self.layout.optional:
             self.add(f"m = {self.layout.full}")
         for field in self.table.fields:
-            if isinstance(field.node, (Scalar, Struct)):
-                self.in_place(field)
+            if isinstance(field.node, InPlace):
+                self.in_place(field, field.node)
         for field in self.table.fields:
             if field.name in self.layout.pinned:
                 self.inline[field.name] = [str(self.layout.pinned[field.name])]
@@ -176,10 +176,9 @@ class _Body:
     def bit(self, field: Field) -> int:
         return 1 << self.layout.optional.index(field)
 
-    def in_place(self, field: Field) -> None:
-        node, var = field.node, self.var[field.name]
-        gets = node.gets if isinstance(node, Struct) else [node.dump] if isinstance(node, Scalar) else []
-        values = [fill(get, var) for get in gets]
+    def in_place(self, field: Field, node: InPlace) -> None:
+        var = self.var[field.name]
+        values = [fill(get, var) for get in node.gets]
         if field.optional:
             number = self.number[field.name]
             copies = [f"d{number}_{part}" for part in range(len(values))]
