@@ -56,6 +56,7 @@ class TransactionState:
     )  # fmt: skip
 
     _join: Join  # how a write waits for a turn in a group
+    _block: Optional[weakref.ref[Leave]]
     _opener: CodeType  # where the program began it, with *_instruction*
     _instruction: int
     _era: Optional[int]  # of the store, which a write goes on; None: what is found out here holds in no other one
@@ -86,7 +87,7 @@ class TransactionState:
         self._deferred: Optional[dict[Any, None]] = None  # what is checked before the commit: see `tables.links`
         self._index_hooks: list[Callable[[Any, Sequence[str]], object]] = []  # called by `_indexes_changed`
         self._views: list[memoryview] = []
-        self._block: Optional[weakref.ref[Leave]] = None
+        self._block = None
         self._exit: list[Leave] = []
         self._in_with = False  # a ``with`` statement began this write
         self._hold = Hold(whole, self._join) if write else None
