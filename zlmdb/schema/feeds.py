@@ -10,8 +10,8 @@ from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..values.base import Serializer
+from .contents import FileChange
 from .droppedparts import lost_feed
-from .filechange import FileChange
 
 
 def begin_feed(making: FileChange, slot: Slot, records: int) -> None:

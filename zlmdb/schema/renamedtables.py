@@ -76,7 +76,7 @@ def _rename(
         after = slots[new] = before.copy()
         after.name, after.was = new, before.was if old == str(uuid_of(new)) else [*before.was, old]
         after.uuid = None  # in a classic file one that is derived from the name
-        if catalogue.records_attached and before.attached:
+        if before.attached:
             catalogue.write_attached(txn, new, before.attached)
         catalogue.remove(txn, before)
         catalogue.write(txn, after)

@@ -9,10 +9,9 @@ from typing import Any, Optional
 from .. import errors
 from ..engines import Transaction
 from . import layout
-from .batch import Batch
 from .ranges import prefixed
 from .slotrecords import slot_of
-from .slots import Keyspace, Slot, checked_number, slot_prefix
+from .slots import Batch, Keyspace, Slot, checked_number, slot_prefix
 from .store import Store
 
 _BY_HAND = b"a:slot "
@@ -23,8 +22,6 @@ _KINDS = (b"t:", b"a:", b"m:", layout.MAGIC_KEY)  # what keys of the catalogue o
 
 class TablesCatalogue:
     """The catalogue of the tables layout."""
-
-    records_attached = True
 
     def __init__(self, store: Store) -> None:
         self._store = store
