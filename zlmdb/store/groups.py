@@ -91,7 +91,7 @@ class Groups:
         if not self._joins or self._store.writer.owner == _get_ident():
             result = db._run_alone(fn, True)
             return result
-        if self.is_of_parent():
+        if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         member = Member(fn, woken())
         self._queue.append(member)
@@ -116,7 +116,7 @@ class Groups:
 
     def submit(self, db: Runs, fn: Callable[[Any], R]) -> Future[R]:
         """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
-        if self.is_of_parent():
+        if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         future: Submitted[R] = Submitted()
         future._queues = self
@@ -128,7 +128,7 @@ class Groups:
 
     def awaited(self, db: Runs, fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
         """As `submit`, for a task of asyncio. If it is *kept*, it runs even if the task is cancelled before."""
-        if self.is_of_parent():
+        if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         awaited = (self._desks or self._make_desks()).awaited(kept)
         self._submit(db, Member(fn, self._work, awaited))

@@ -45,8 +45,7 @@ def _join(hold: Hold, timeout: Optional[float]) -> Any:
     if store.turns is None:
         from .blockgroups import Turns  # late: a program with one writer does not need it
 
-        # Several threads may come here at once.
-        store.turns = store.made_turns.setdefault(0, Turns(store, partial(Transaction, store, True)))
+        store.__dict__.setdefault("turns", Turns(store, partial(Transaction, store, True)))  # several threads may come
     return store.turns.join(hold, timeout)
 
 
