@@ -15,7 +15,7 @@ from .. import errors
 from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
-from ..schema.comparison import mismatch
+from ..schema.comparison import mismatch, record_types
 from ..schema.declaration import Declaration
 from ..schema.feeds import begin_in, cut_feed
 from ..schema.indexbuilding import forget_index
@@ -442,8 +442,8 @@ def _feed(step: Step, slot: Slot) -> Optional[tuple[Handle]]:
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:
     """Record the declared types, fields and indexes for the table."""
     catalogue, txn = step.catalogue, step.txn
-    slot.key, slot.value = step.store.traits.codec(declared.key).name, declared.value.name
-    slot.model, slot.unsettled = declared.value.model, None
+    record_types(step.store, slot, declared)
+    slot.unsettled = None
     indexes: dict[str, dict[str, Any]] = {}
     slot.indexes, slot.building = indexes, {}
     slot.fields = None if declared.fields is None else declared.fields.description
