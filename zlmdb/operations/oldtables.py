@@ -217,9 +217,9 @@ class OldTables(Mapping[str, "OldTable"]):
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
         count = len(self[name])
         slot = self._emptied(name)
-        feed = None if slot.feed is None else self._step.catalogue.feed_keyspace(slot.name)
+        feed = None if slot.feed is None else self._step.catalogue.feed_space(slot.name)
         if feed is not None:
-            _clear(self._step, feed)
+            _clear(self._step, Keyspace(feed, b""))
         self._step.catalogue.remove(self._step.txn, slot)
         return count
 
@@ -435,8 +435,8 @@ def _fitting(storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes,
 
 def _feed(step: Step, slot: Slot) -> Optional[tuple[Handle]]:
     """Where the changes of a table are recorded; None in a layout without feeds, and in a dry run before the first."""
-    keyspace = step.catalogue.feed_keyspace(slot.name)
-    return None if keyspace is None else step.handle(keyspace)
+    space = step.catalogue.feed_space(slot.name)
+    return None if space is None else step.handle(Keyspace(space, b""))
 
 
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:

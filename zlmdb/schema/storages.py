@@ -114,9 +114,9 @@ def record_changes(
     """Let the changes of a table with a change feed be recorded."""
     from ..feed.recorder import Recorder  # late: few tables have one
 
-    keyspace = catalogue.feed_keyspace(storage.name)
-    if keyspace is not None and keyspace.space is not None:
-        storage.followers = (*storage.followers, Recorder(store, keyspace.space, number, keep))
+    space = catalogue.feed_space(storage.name)
+    if space is not None:
+        storage.followers = (*storage.followers, Recorder(store, space, number, keep))
 
 
 def waiting_storage(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:

@@ -142,7 +142,7 @@ class ClassicCatalogue:
         """The keyspace of a table's records."""
         return self.slot_keyspace(slot.number)
 
-    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
+    def feed_space(self, name: str) -> Optional[bytes]:
         """None: zlmdb 26 would write to the table without recording anything."""
         return None
 

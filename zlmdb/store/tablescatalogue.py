@@ -74,9 +74,9 @@ class TablesCatalogue:
         """The keyspace of a table's records."""
         return Keyspace(b"t:" + slot.name.encode(), b"")
 
-    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
-        """The keyspace of the change feed of the table *name*."""
-        return Keyspace(b"f:" + name.encode(), b"")
+    def feed_space(self, name: str) -> Optional[bytes]:
+        """The space of the change feed of the table *name*."""
+        return b"f:" + name.encode()
 
     def slot_keyspace(self, number: int) -> Keyspace:
         """The keyspace of a map with a slot given by hand."""
