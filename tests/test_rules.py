@@ -273,6 +273,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.bulkwrites", "tables.table"): "annotations: it writes to a table",
     ("tables.table", "feed.policy"): "annotations: a class may declare how long its changes are kept",
     ("feed.changes", "database.database"): "annotations: it reads a database",
+    ("schema.auto", "database.database"): "annotations: the tables are of a database",
     ("store.asyncfutures", "store.groups"): "annotations: the functions that wait",
     ("store.ending", "store.groups"): "annotations: the functions that wait",
     ("store.futures", "store.groups"): "annotations: where the function waits",
