@@ -42,11 +42,13 @@ def _join(hold: Hold, timeout: Optional[float]) -> Any:
     del txn
     if not store.shares_commits:
         return None
-    if store.turns is None:
+    turns = store.turns
+    if turns is None:
         from .blockgroups import Turns  # late: a program with one writer does not need it
 
-        store.__dict__.setdefault("turns", Turns(store, partial(Transaction, store, True)))  # several threads may come
-    return store.turns.join(hold, timeout)
+        # Several threads may come here at once.
+        turns = store.__dict__.setdefault("turns", Turns(store, partial(Transaction, store, True)))
+    return turns.join(hold, timeout)
 
 
 class Transaction(TransactionEnd, RawRecords):
