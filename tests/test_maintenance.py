@@ -66,6 +66,23 @@ def test_a_read_through_a_gate_has_the_tables_of_the_one_before(tmp_path: Path) 
             assert t.numbers["a"] == 1
 
 
+def test_a_read_that_finds_the_environment_opened_anew_leaves_the_gate_that_is_there_then(db: Any) -> None:
+    """It took the short way, failed, and was counted as inside for as long as its object was not used again."""
+    store, gate = db._open_store, Gate()
+    env = store.env
+
+    class Closed:
+        def begin(self) -> None:
+            store.env, store.gate = env, gate  # meanwhile, read-only for the time being
+            raise AttributeError("closed")
+
+    store.env = Closed()
+    with db.begin():
+        assert len(gate._inside) == 1
+    assert gate._inside == {}
+    store.gate = None
+
+
 def test_a_gate_that_was_put_up_is_gone_through(db: Any) -> None:
     gate = db._open_store.gate = Gate()
     for _ in range(2):  # the first one looks around, and still finds it

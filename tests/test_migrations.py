@@ -253,3 +253,41 @@ def test_a_table_that_waits_for_a_migration_is_named_once_in_the_error(tmp_path:
         with pytest.raises(zlmdb.SchemaMismatch, match=r"call db\.migrate\(\)") as raised:
             t.users[1]
         assert str(raised.value).count("table 'users'") == 1
+
+
+@dataclass
+class Account:
+    number: int
+    code: int
+
+
+class ByNumber(zlmdb.Table[int, Account], name="accounts", key="number"):
+    """Accounts, as they were."""
+
+
+class ByCode(zlmdb.Table[int, Account], name="accounts", key="code"):
+    """Accounts, as they are."""
+
+
+def test_the_file_gets_the_key_field_of_a_table_that_a_step_has_taken(path: Path) -> None:
+    """It kept that of before, by which the command `put` refused records under their new keys."""
+
+    class Old(zlmdb.Schema):
+        accounts: ByNumber
+
+    class New(zlmdb.Schema):
+        accounts: ByCode
+        migrations = (Migration(1, "by code", lambda t, old: take(t, old)),)
+
+    def take(t: Any, old: Any) -> None:
+        for fields in old.take("accounts").values():
+            t.accounts.add(Account(**fields))
+
+    with zlmdb.open(path, Old) as db, db.write() as t:
+        t.accounts.add(Account(1, 20))
+    with zlmdb.open(path, New) as db:
+        db.migrate()
+    with zlmdb.open(path) as plain, plain.write() as u:
+        accounts = u._undeclared("accounts", by_fields=True)
+        assert accounts._storage.key_field is not None
+        assert (list(accounts), accounts._storage.key_field.path) == ([20], "code")

@@ -106,7 +106,7 @@ def prepare(pmap: PersistentMap[Any, Any], txn: Transaction, table: Table[Any, A
     new: list[BoundIndex] = []
     for bound in table._indexes:
         name = bound.storage.name
-        if catalogue.records_attached:
+        if store.traits.records_attached:
             complete = recorded.get(name) == definitions[name]
         else:  # one that is empty though there are records is new
             filled = bound.storage.storage.any(table._cursor(bound.handle))
@@ -115,7 +115,7 @@ def prepare(pmap: PersistentMap[Any, Any], txn: Transaction, table: Table[Any, A
             new.append(bound)
     built = _build(txn, table, new)
     wanted.update(definitions)
-    if catalogue.records_attached and wanted != recorded:
+    if store.traits.records_attached and wanted != recorded:
         catalogue.write_attached(txn._engine_txn, map_name, wanted)
         txn._indexes_changed(table, tuple(wanted))
     tokens = {name: one.token for name, one in attached.items()}
@@ -139,7 +139,7 @@ def check_built(
     records = owner._records_in(store)
     name, attached = next((name, one) for name, one in owner._attached.items() if one.pmap is pmap)
     catalogue = catalogue_of(store)
-    if catalogue.records_attached:
+    if store.traits.records_attached:
         complete = catalogue.attached(txn._engine_txn, owner._name_in(store)).get(name) == attached.definition(store)
     else:
         complete = records.verified.get(name) is attached.token or bool(index)
@@ -150,7 +150,7 @@ def check_built(
             table=records.storage.name,
             index=name,
         )
-    if not catalogue.records_attached:
+    if not store.traits.records_attached:
         records.verified = {**records.verified, name: attached.token}
 
 

@@ -119,21 +119,15 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        if store.writer.owner == threading.get_ident():
-            self._refuse_to_await()
-        groups = self._groups
-        return (self._group_commit() if groups is None else groups).awaited(self, fn, kept)
-
-    def _refuse_to_await(self) -> None:
-        """Raise `NestedTransaction` if the task that runs can be seen to have a write transaction open."""
-        store = self._open_store
         if store.writer.owner == threading.get_ident() and _awaits_in_block(store):
             from ..store.asyncfutures import NESTED  # late: it imports asyncio
 
             raise errors.NestedTransaction(NESTED)
+        groups = self._groups
+        return (self._group_commit() if groups is None else groups).awaited(self, fn, kept)
 
     async def _refuse_to_wait(self) -> None:
-        """As `_refuse_to_await`, wherever the transaction is, also that of a task that waits for this one."""
+        """Raise `NestedTransaction` if the task that runs, or one that waits for it, has a write transaction open."""
         writer = self._open_store.writer
         if writer.owner == threading.get_ident():
             from ..store.asyncfutures import NESTED  # late, as above
@@ -317,7 +311,7 @@ def _awaits_in_block(store: Store) -> bool:
     txns = [one for one in store.live.alive() if one._write and one.active]
     views = [one._unit.view for one in txns if one._unit is not None]
     openers = [getattr(one, "_opener", None) for one in txns]
-    frame: Optional[FrameType] = _getframe(3)
+    frame: Optional[FrameType] = _getframe(2)
     while frame is not None and frame.f_code.co_flags & _CO_AWAITS:
         if any([value is view for value in frame.f_locals.values() for view in views]):
             return True

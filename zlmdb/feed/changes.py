@@ -335,11 +335,11 @@ class Changes(Generic[K, V]):
     def _opened(self) -> bytes:
         """The space of the feed. Raises `SchemaMismatch` if the table has none."""
         store = self._db._open_store
-        keyspace = catalogue_of(store).feed_keyspace(self._name)
-        if keyspace is not None:
-            store.open_spaces([keyspace.space or b""])
-            if store.space(keyspace.space) is not None:
-                return keyspace.space or b""
+        space = catalogue_of(store).feed_space(self._name)
+        if space is not None:
+            store.open_spaces([space])
+            if store.space(space) is not None:
+                return space
         self._refuse()
 
     def _refuse(self) -> NoReturn:

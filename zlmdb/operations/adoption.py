@@ -8,6 +8,7 @@ from typing import Any, Optional
 from .. import errors
 from ..engines import Handle, Transaction
 from ..schema.changedshape import record
+from ..schema.comparison import record_types
 from ..schema.declaration import Declaration
 from ..schema.rawtables import raw_table
 from ..schema.verdict import FITS
@@ -63,8 +64,8 @@ def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, A
             slot = Slot(name, number, key=storage.key.name, value=storage.value.name)
             if name in declared:
                 one = declared[name][0]
-                slot.class_name, slot.description, slot.model = one.class_name, one.description, one.value.model
-                slot.key_field = None if one.key_field is None else one.key_field.path
+                record_types(store, slot, one)
+                slot.class_name, slot.description = one.class_name, one.description
                 record(slot, one, FITS, new=True)
                 slot.add_to_history(one.fingerprint)
             catalogue.write(txn, slot)

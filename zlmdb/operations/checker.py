@@ -200,8 +200,8 @@ class _Check:
         """The change feed of a table: whole, and its last changes are those of the records."""
         from ..feed import log  # late: few programs use a feed
 
-        keyspace = self.catalogue.feed_keyspace(slot.name)
-        handle = None if keyspace is None else self.handle(keyspace.space)
+        space = self.catalogue.feed_space(slot.name)
+        handle = None if space is None else self.handle(space)
         if handle is None:
             return  # reported among the names
         for text in log.wrong(self.txn, handle):

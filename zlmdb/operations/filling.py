@@ -165,13 +165,13 @@ class Writer:
         """Begin the change feed of the table after the number that *slot* has, if the layout has feeds."""
         from ..feed.log import begin  # late: few programs use a feed
 
-        keyspace = self.catalogue.feed_keyspace(slot.name)
-        if keyspace is None or slot.feed is None:
+        space = self.catalogue.feed_space(slot.name)
+        if space is None or slot.feed is None:
             slot.feed = None
         elif slot.has_feed:
-            begin(self._txn, self._handle(keyspace.space), slot.feed["after"])
+            begin(self._txn, self._handle(space), slot.feed["after"])
         else:
-            self._handle(keyspace.space)
+            self._handle(space)
 
     def index(self, slot: Slot, name: str, definition: dict[str, Any]) -> Keyspace:
         """Write an index of *slot*, which has a number, to the catalogue; returns the keyspace of its entries."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from .. import errors
 from ..namedtuples import NamedTuple
@@ -20,6 +20,9 @@ from ..tables.table import Table
 from .linked import BrokenLink
 from .progress import Progress, Told
 from .report import KEPT
+
+if TYPE_CHECKING:
+    from .methods import Operations
 
 How = Literal["declared", "delete", "clear"]
 
@@ -53,18 +56,6 @@ class LinksReport:
         return {"ok": self.ok, **counts, "links": links}
 
 
-class Database(Protocol):
-    """A database, as far as mending knows it."""
-
-    def read(self) -> Any:
-        """A block that reads."""
-        ...
-
-    def write(self, *, timeout: Optional[float] = None) -> Any:
-        """A block that writes."""
-        ...
-
-
 class _Lost(NamedTuple):
     """A record of *table*, as it is stored under the engine's key *raw*, and the keys to which its links lead."""
 
@@ -76,7 +67,7 @@ class _Lost(NamedTuple):
 
 
 def mend_links(
-    db: Database, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], how: Optional[How], told: Told,
+    db: Operations, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], how: Optional[How], told: Told,
     timeout: Optional[float],
 ) -> LinksReport:  # fmt: skip
     """Find the links that lead nowhere, and mend them as *how* says; None only finds them."""

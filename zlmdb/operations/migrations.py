@@ -197,8 +197,7 @@ def _prepare(running: _Running) -> None:
         for name, definition in one.definitions.items()
         if store.traits.by_name
     ]
-    feeds = [catalogue_of(store).feed_keyspace(one.name) for _, one in running.tables.values() if one.feed is not None]
-    names += [keyspace.space for keyspace in feeds if keyspace is not None]
+    names += [catalogue_of(store).feed_space(one.name) for _, one in running.tables.values() if one.feed is not None]
     missing = [name for name in names if name is not None and name not in store.spaces]
     if missing:
         store.change(lambda _, open_space: [open_space(name) for name in missing], timeout=running.db._timeout)

@@ -16,7 +16,7 @@ from .. import errors
 from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
-from ..schema.comparison import mismatch
+from ..schema.comparison import mismatch, record_types
 from ..schema.declaration import Declaration
 from ..schema.feeds import begin_in, cut_feed
 from ..schema.indexbuilding import forget_index
@@ -218,9 +218,9 @@ class OldTables(Mapping[str, "OldTable"]):
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
         count = len(self[name])
         slot = self._emptied(name)
-        feed = None if slot.feed is None else self._step.catalogue.feed_keyspace(slot.name)
+        feed = None if slot.feed is None else self._step.catalogue.feed_space(slot.name)
         if feed is not None:
-            _clear(self._step, feed)
+            _clear(self._step, Keyspace(feed, b""))
         self._step.catalogue.remove(self._step.txn, slot)
         return count
 
@@ -441,15 +441,15 @@ def _fitting(
 
 def _feed(step: Step, slot: Slot) -> Optional[tuple[Handle]]:
     """Where the changes of a table are recorded; None in a layout without feeds, and in a dry run before the first."""
-    keyspace = step.catalogue.feed_keyspace(slot.name)
-    return None if keyspace is None else step.handle(keyspace)
+    space = step.catalogue.feed_space(slot.name)
+    return None if space is None else step.handle(Keyspace(space, b""))
 
 
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:
     """Record the declared types, fields and indexes for the table."""
     catalogue, txn = step.catalogue, step.txn
-    slot.key, slot.value = step.store.traits.codec(declared.key).name, declared.value.name
-    slot.model, slot.unsettled = declared.value.model, None
+    record_types(step.store, slot, declared)
+    slot.unsettled = None
     indexes: dict[str, dict[str, Any]] = {}
     slot.indexes, slot.building = indexes, {}
     slot.fields = None if declared.fields is None else declared.fields.description

@@ -146,8 +146,8 @@ class _Writer:
             return slot.feed
         from ..feed.log import last  # late: few programs use a feed
 
-        keyspace = catalogue_of(self._source).feed_keyspace(slot.name)
-        space = None if keyspace is None else self._source.space(keyspace.space)
+        name = catalogue_of(self._source).feed_space(slot.name)
+        space = None if name is None else self._source.space(name)
         return slot.feed if space is None else {"after": last(self.txn, space.handle)}
 
     def _indexes(self, slot: Slot, keyspace: Keyspace, codec: KeyCodec[Any]) -> Iterator[IndexStorage]:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional
 
 from ..tables.expiring import Expiring
 from ..tables.storage import Storage
 
+if TYPE_CHECKING:
+    from .methods import Operations
+
 _STEP = 500  # records that one transaction deletes
 
 
-class Writes(Protocol):
-    """A database, as far as sweeping knows it."""
-
-    def write(self, *, timeout: Optional[float] = None) -> Any:
-        """A block with its tables."""
-        ...
-
-
-def sweep(db: Writes, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], limit: Optional[int]) -> int:
+def sweep(db: Operations, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], limit: Optional[int]) -> int:
     """Delete expired records of all tables of *db*, at most *limit*; returns their number."""
     if limit is not None and limit < 0:
         raise ValueError(f"limit={limit}: expected the greatest number of records, 0 or more, or None for all")

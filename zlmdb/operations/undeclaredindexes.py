@@ -9,7 +9,7 @@ from ..errors import EncodeError
 from ..keys import KeyCodec, TupleKey
 from ..keys import from_name as key_from_name
 from ..keys.descending import DescendingKey
-from ..schema.storages import EMPTY_KEY_PREFIX
+from ..schema.storages import entries_storage
 from ..store.slots import Keyspace
 from ..store.store import Store
 from ..tables.indexkinds.elements import ElementStorage
@@ -48,19 +48,15 @@ def index_storage(
             f"this version does not know what {', '.join(map(repr, sorted(unknown)))} in its definition means: "
             f"written by a newer one?"
         )
-    key = store.traits.codec(key_from_name(str(definition.get("key"))))
     unique, adopted = bool(definition.get("unique")), definition.get("table") is not None
-    prefix = keyspace.prefix
-    if unique and key.width is None and not adopted:
-        prefix = prefix or EMPTY_KEY_PREFIX
-    full_name = f"{table.name}.{name}"
-    entries = Storage(full_name, keyspace.space, prefix, key, table.value, store.environment.max_key_size())
+    key = key_from_name(str(definition.get("key")))
+    entries = entries_storage(table, name, store, keyspace, key, unique=unique, adopted=adopted)
     cls = ElementStorage if definition.get("each") else IndexStorage
     return cls(
         name,
         entries,
         unique=unique,
-        get_key=_getter(key, definition),
+        get_key=_getter(entries.key, definition),
         primary=None if unique else table.key,
         adopted=adopted,
     )

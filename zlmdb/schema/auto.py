@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter, getitem, itemgetter
 from threading import get_ident
-from typing import Any, NoReturn, Optional, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from ..codegen import Recipe
 from ..engines import Transaction as EngineTransaction
@@ -27,6 +27,9 @@ from ..tables.storage import Storage
 from ..tables.table import Table
 from .autowrites import RUN_AGAIN, Known, OutdatedError, Single, compiled, is_plain
 from .runtimetables import MadeTable
+
+if TYPE_CHECKING:
+    from ..database.database import Database
 
 _ALWAYS = float("inf")
 
@@ -96,53 +99,15 @@ def __contains__(self, key):
 _READS = Recipe("single reads", raw=EngineTransaction, single=Single, known=Known)
 
 
-class Runs(Protocol):
-    """A database, as far as its tables without a block know it."""
-
-    _storages: dict[str, tuple[type[Table[Any, Any]], Storage[Any, Any]]]
-    _timeout: Optional[float]
-
-    @property
-    def auto(self) -> Any:
-        """Its tables without a block."""
-        ...
-
-    @property
-    def _open_store(self) -> Store: ...
-
-    @property
-    def _schema(self) -> type[Any]: ...
-
-    def read(self) -> Any:
-        """A block with its tables."""
-        ...
-
-    def write(self) -> Any:
-        """A block with its tables."""
-        ...
-
-    def _writes_alone(self) -> bool:
-        """Whether nobody else in this process seems to write now."""
-        ...
-
-    def run(self, fn: Callable[[Any], Any], /) -> Any:
-        """The result of a function, in a write transaction."""
-        ...
-
-    def _group_commit(self) -> Any:
-        """What runs functions of several threads together."""
-        ...
-
-
 class AutoTables:
     """The tables of a database, by name: attributes, or items. Each operation is a transaction of its own."""
 
-    def __init__(self, db: Runs) -> None:
+    def __init__(self, db: Database[Any]) -> None:
         self.__dict__["_db"] = db
         self.__dict__["_idle"] = []
 
     def __getattr__(self, name: str) -> AutoTable:
-        db: Runs = self.__dict__["_db"]
+        db: Database[Any] = self.__dict__["_db"]
         if name not in db._storages:
             if name == "txn":
                 raise AttributeError("db.auto has no transaction: each operation has its own, and commits it")
@@ -198,7 +163,7 @@ class AutoTable:
         "_db", "_idle", "_known", "_name", "_never_waits", "_of", "_storage", "_store",
     )  # fmt: skip
 
-    def __init__(self, db: Runs, name: str, idle: list[Single], known: Known) -> None:
+    def __init__(self, db: Database[Any], name: str, idle: list[Single], known: Known) -> None:
         self._db = db
         self._name = name
         self._of: Callable[[Any], Any] = (attrgetter if name in vars(db._schema) else itemgetter)(name)
@@ -388,7 +353,7 @@ VIEW_READS = ("get", "key", "__contains__")
 """Those of an index. `__getitem__` of an index that is not unique returns a selection, which takes a block."""
 
 
-def _made(db: Runs, name: str, idle: list[Single]) -> AutoTable:
+def _made(db: Database[Any], name: str, idle: list[Single]) -> AutoTable:
     cls, storage = db._storages[name]
     kind = bound_class(cls, Table, storage)
     store = db._open_store

@@ -5,23 +5,18 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from .. import errors
-from ..keys import KeyCodec
 from ..store.slots import Slot
 from ..store.store import Store
-from ..values.base import Serializer
 from ..values.description import format_of
 from .declaration import Declaration
 from .verdict import Verdict, verdict
 
 
-def stored_key(store: Store, declared: Declaration) -> KeyCodec[Any]:
-    """The codec of the keys, as the layout of the file stores them."""
-    return declared.key if store.layout != "classic" else declared.key.classic()
-
-
-def stored_value(store: Store, declared: Declaration) -> Serializer[Any]:
-    """The serializer of the values, as the layout of the file stores them."""
-    return declared.value if store.layout != "classic" else declared.value.classic()
+def record_types(store: Store, slot: Slot, declared: Declaration) -> None:
+    """Write into *slot* the declared types, as the layout of the file stores them, and the field that is the key."""
+    slot.key, slot.value = store.traits.codec(declared.key).name, declared.value.name
+    slot.model = declared.value.model
+    slot.key_field = None if declared.key_field is None else declared.key_field.path
 
 
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
@@ -34,7 +29,7 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
     if slot is None:
         return None
     for what, stored, wanted in (
-        ("keys", slot.key, stored_key(store, declared).name),
+        ("keys", slot.key, store.traits.codec(declared.key).name),
         ("values", slot.value, declared.value.name),
     ):
         if stored is not None and stored != wanted:

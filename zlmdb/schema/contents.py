@@ -1,4 +1,4 @@
-"""The tables of an open file: read once, until the catalogue changes."""
+"""The tables of an open file: read once, until the catalogue changes; and a change of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..namedtuples import NamedTuple
 from ..store.catalogue import Catalogue, catalogue_of, spaces_of
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
+from .declaration import Declaration
 
 
 class Contents(NamedTuple):
@@ -23,6 +24,22 @@ class Contents(NamedTuple):
     slots: dict[str, Slot]
     unopened: Sequence[bytes]
     last: Optional[int] = None
+
+
+class FileChange(NamedTuple):
+    """A change of a file that lacks something. *slots* are those of the file; *again*: create what it once had.
+
+    *links* gets those that are built or dropped. A slot is replaced, and not changed, as others may know it.
+    """
+
+    store: Store
+    catalogue: Catalogue
+    slots: dict[str, Slot]
+    txn: Transaction
+    open_space: OpenSpace
+    drop_indexes: bool
+    again: bool
+    links: list[tuple[Declaration, str]]
 
 
 def tables(store: Store) -> dict[str, Slot]:

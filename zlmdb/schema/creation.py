@@ -17,15 +17,14 @@ from .comparison import (
     indexes_to_build,
     lacks,
     lacks_urgently,
+    record_types,
     stored_indexes,
-    stored_key,
     undeclared_indexes,
 )
-from .contents import Contents, contents_in, open_handle
+from .contents import Contents, FileChange, contents_in, open_handle
 from .declaration import Declaration
 from .droppedparts import lost_parts
 from .feeds import begin_feed, rewrite_feed
-from .filechange import FileChange
 from .indexbuilding import build_index, drop_undeclared
 from .links import record as record_links
 from .links import verify
@@ -113,7 +112,7 @@ def _check_links(making: FileChange, declarations: Sequence[Declaration]) -> Non
 
 def _make(making: FileChange, declared: Declaration) -> Optional[Slot]:
     """Create what the file lacks of one table; returns its slot, if that has changed."""
-    store, catalogue, slots, txn, open_space, drop_indexes, again, links = making
+    store, catalogue, slots, txn, _, drop_indexes, again, links = making
     slot = slots.get(declared.name)
     compare(store, slot, declared)
     new = slot is None
@@ -132,12 +131,10 @@ def _make(making: FileChange, declared: Declaration) -> Optional[Slot]:
     build = indexes_to_build(slot, declared, found, drop_indexes)
     reading = None if new else former_reader(store, slot, declared, found)
     slot.indexes = dict(stored_indexes(slot, declared))
-    slot.key, slot.value = stored_key(store, declared).name, declared.value.name
-    slot.model = declared.value.model
-    slot.key_field = None if declared.key_field is None else declared.key_field.path
+    record_types(store, slot, declared)
     record(slot, declared, found, new=new)
     slot.add_to_history(declared.fingerprint)
-    handle = open_handle(catalogue.keyspace(slot).space, open_space)
+    handle = open_handle(catalogue.keyspace(slot).space, making.open_space)
     if declared.feed is not None or slot.has_feed:
         begin_feed(making, slot, txn.stat(handle)["entries"] if handle is not None else 0)
     catalogue.write(txn, slot)
@@ -147,9 +144,9 @@ def _make(making: FileChange, declared: Declaration) -> Optional[Slot]:
         log.info("%s: %d records have the new names of their fields", slot.name, count)
     if drop_indexes:
         links += [(declared, name) for name in undeclared_indexes(slot, declared) if "link" in slot.indexes[name]]
-        drop_undeclared(store, catalogue, slot, declared, txn, open_space)
+        drop_undeclared(making, slot, declared)
     for name in dict.fromkeys((*build, *filter(None, lost))):
-        build_index(store, catalogue, slots, declared, name, txn, open_space)
+        build_index(making, declared, name)
         if name and "link" in declared.definitions[name]:
             links.append((declared, name))
     catalogue.write(txn, slot)

@@ -29,5 +29,5 @@ def lost_parts(store: Store, catalogue: Catalogue, slots: Mapping[str, Slot], de
 
 def lost_feed(store: Store, catalogue: Catalogue, slot: Slot) -> bool:
     """Whether the file lacks the change feed that the catalogue has."""
-    keyspace = catalogue.feed_keyspace(slot.name) if slot.has_feed else None
-    return keyspace is not None and store.space(keyspace.space) is None
+    space = catalogue.feed_space(slot.name) if slot.has_feed else None
+    return space is not None and store.space(space) is None

@@ -10,8 +10,8 @@ from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..values.base import Serializer
+from .contents import FileChange
 from .droppedparts import lost_feed
-from .filechange import FileChange
 
 
 def begin_feed(making: FileChange, slot: Slot, records: int) -> None:
@@ -19,10 +19,10 @@ def begin_feed(making: FileChange, slot: Slot, records: int) -> None:
     from ..feed.log import LOST  # late: few programs use a feed
 
     lost = lost_feed(making.store, making.catalogue, slot) and making.again
-    keyspace = making.catalogue.feed_keyspace(slot.name)
-    if keyspace is None or keyspace.space is None or (slot.has_feed and not lost):
+    space = making.catalogue.feed_space(slot.name)
+    if space is None or (slot.has_feed and not lost):
         return
-    begin_in(making.txn, making.open_space(keyspace.space), slot, records, LOST if lost else 1)
+    begin_in(making.txn, making.open_space(space), slot, records, LOST if lost else 1)
 
 
 def begin_in(txn: Transaction, handle: Handle, slot: Slot, records: int, lost: int = 1) -> None:
@@ -36,11 +36,11 @@ def begin_in(txn: Transaction, handle: Handle, slot: Slot, records: int, lost: i
 
 def rewrite_feed(making: FileChange, slot: Slot, storage: Storage[Any, Any], reading: Serializer[Any]) -> None:
     """Give the values in the change feed of a table, if it has one, the names that its records have now."""
-    keyspace = making.catalogue.feed_keyspace(slot.name) if slot.has_feed else None
-    if keyspace is not None and keyspace.space is not None:
+    space = making.catalogue.feed_space(slot.name) if slot.has_feed else None
+    if space is not None:
         from ..feed.log import rewrite  # late: few programs use a feed
 
-        rewrite(making.txn, making.open_space(keyspace.space), lambda data: storage.value.encode(reading.decode(data)))
+        rewrite(making.txn, making.open_space(space), lambda data: storage.value.encode(reading.decode(data)))
 
 
 def cut_feed(txn: Transaction, handle: Handle) -> None:
@@ -58,10 +58,10 @@ def drop_feed(store: Store, table: str, timeout: Optional[float]) -> int:
 
     def work(txn: Transaction, open_space: OpenSpace) -> int:
         slot = catalogue.slot(txn, table)
-        keyspace = catalogue.feed_keyspace(table)
-        if slot is None or keyspace is None or keyspace.space is None or not slot.has_feed:
+        space = catalogue.feed_space(table)
+        if slot is None or space is None or not slot.has_feed:
             raise KeyError(f"table {table!r} has no change feed in the file")
-        handle = open_space(keyspace.space)
+        handle = open_space(space)
         last = feeds.last(txn, handle)
         txn.drop(handle, delete=False)
         slot.feed = {"after": last, "ended": True}

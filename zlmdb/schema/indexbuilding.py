@@ -14,7 +14,7 @@ from ..store.store import OpenSpace, Store
 from ..tables.storage import Storage
 from ..tables.upkeep import build
 from .comparison import undeclared_indexes
-from .contents import open_handle
+from .contents import FileChange, open_handle
 from .declaration import Declaration
 from .links import record as record_links
 from .storages import storage_of
@@ -23,24 +23,20 @@ BATCH = 50_000
 """The most records of which one transaction builds an index: it takes about half a second."""
 
 
-def build_index(
-    store: Store, catalogue: Catalogue, slots: dict[str, Slot], declared: Declaration, name: str, txn: Transaction,
-    open_space: OpenSpace,
-) -> None:  # fmt: skip
+def build_index(making: FileChange, declared: Declaration, name: str) -> None:
     """Define the index *name* again and write its entries for the records of the table.
 
     If there are many, this is only begun, and `indexbatches` does it.
     """
+    store, catalogue, slots, txn, open_space = making[:5]
     slot = slots[declared.name]
     slot.building.pop(name, None)
     definition = dict(declared.definitions[name])
     known = name in slot.indexes and slot.indexes[name].get("table") == definition.get("table")
     if known:
         empty_index(catalogue, slot, name, txn, open_space)
-        slot.indexes[name] = {
-            **definition,
-            **{key: slot.indexes[name][key] for key in ("slot",) if key in slot.indexes[name]},
-        }
+        number = slot.indexes[name].get("slot")
+        slot.indexes[name] = definition if number is None else {**definition, "slot": number}
     else:
         if name in slot.indexes:  # it adopts a table now, or does so no more
             empty_index(catalogue, slot, name, txn, open_space)
@@ -77,14 +73,12 @@ def are_many(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> bo
     return len(list(islice(prefixed_keys(txn.cursor(handle), storage.prefix), BATCH + 1))) > BATCH
 
 
-def drop_undeclared(
-    store: Store, catalogue: Catalogue, slot: Slot, declared: Declaration, txn: Transaction, open_space: OpenSpace
-) -> None:
+def drop_undeclared(making: FileChange, slot: Slot, declared: Declaration) -> None:
     """Drop the indexes that a table class does not declare."""
     for name in undeclared_indexes(slot, declared):
         log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
-        empty_index(catalogue, slot, name, txn, open_space)
-        forget_index(catalogue, slot, name, txn)
+        empty_index(making.catalogue, slot, name, making.txn, making.open_space)
+        forget_index(making.catalogue, slot, name, making.txn)
 
 
 def forget_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction) -> dict[str, Any]:

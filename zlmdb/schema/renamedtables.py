@@ -76,7 +76,7 @@ def _rename(
         after = slots[new] = before.copy()
         after.name, after.was = new, before.was if old == str(uuid_of(new)) else [*before.was, old]
         after.uuid = None  # in a classic file one that is derived from the name
-        if catalogue.records_attached and before.attached:
+        if before.attached:
             catalogue.write_attached(txn, new, before.attached)
         catalogue.remove(txn, before)
         catalogue.write(txn, after)
@@ -85,9 +85,9 @@ def _rename(
             if definition.get("table") is None:
                 catalogue.moved_index(txn, after, index)
                 _moved(catalogue.index_keyspace(before, index), catalogue.index_keyspace(after, index), txn, open_space)
-        feeds = catalogue.feed_keyspace(old), catalogue.feed_keyspace(new)
-        if before.feed is not None and feeds[0] is not None and feeds[1] is not None:
-            _moved(feeds[0], feeds[1], txn, open_space)
+        if before.feed is not None:
+            feeds = Keyspace(catalogue.feed_space(old), b""), Keyspace(catalogue.feed_space(new), b"")
+            _moved(*feeds, txn, open_space)
         _refer(catalogue, old, new, slots, txn)
         renamed += 1
         log.info("table %s has the name %s now: %d records were stored again", old, new, count)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
+from ..keys import KeyCodec
 from ..store.catalogue import Catalogue
-from ..store.slots import Slot
+from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes, Storage
 from ..values.base import Serializer
-from .comparison import outdated_indexes, stored_key, stored_value
+from .comparison import outdated_indexes
 from .declaration import Declaration
 from .indexfinder import IndexFinder
 from .verdict import Verdict, verdict
 
-EMPTY_KEY_PREFIX = b"k"
+_EMPTY_KEY_PREFIX = b"k"
 """What entries of a unique index of texts begin with in a sub-database of their own, which has no empty keys."""
 _ABSENT = b"?"  # a space that no file has
 
@@ -27,14 +28,14 @@ def storage_of(
     slot = slots.get(declared.name) or Slot(declared.name, 1)
     size = store.environment.max_key_size()
     keyspace = catalogue.keyspace(slot)
-    key = stored_key(store, declared)
+    key = store.traits.codec(declared.key)
     absent = declared.name not in slots
     known = known_indexes(slot, declared)
     space = b"t:" + declared.name.encode() if absent else keyspace.space
     value = None
     if slot.fields != declared.described:
         value = former_reader(store, slot, declared, verdict(slot, declared, opening=False))
-    value = stored_value(store, declared) if value is None else value
+    value = store.traits.codec(declared.value) if value is None else value
     storage = Storage(declared.name, space, keyspace.prefix, key, value, size)
     storage.key_field = declared.key_field
     storage.number = 0 if absent else slot.number
@@ -44,23 +45,17 @@ def storage_of(
     for name, index in declared.indexes.items():
         if name not in known:
             continue
+        adopted = index.adopts is not None
         index_keyspace = catalogue.index_keyspace(slot, name)
-        index_key = index.key.classic() if store.layout == "classic" else index.key
-        full_name = f"{declared.name}.{name}"
-        prefix = index_keyspace.prefix
-        if index.unique and index_key.width is None and index.adopts is None:
-            prefix = prefix or EMPTY_KEY_PREFIX
-        entries = Storage(full_name, index_keyspace.space, prefix, index_key, declared.value, size)
-        entries.alone = not index_keyspace.prefix
         storage.indexes.append(
             index.storage(
                 name,
-                entries,
+                entries_storage(storage, name, store, index_keyspace, index.key, unique=index.unique, adopted=adopted),
                 unique=index.unique,
                 get_key=index.get_key,
                 primary=None if index.unique else key,
-                adopted=index.adopts is not None,
-                enforced=index.adopts is None,
+                adopted=adopted,
+                enforced=not adopted,
                 field=index.field,
                 as_stored=index.as_stored,
                 definition=index.definition,
@@ -80,6 +75,21 @@ def storage_of(
     return storage
 
 
+def entries_storage(
+    table: Storage[Any, Any], name: str, store: Store, keyspace: Keyspace, key: KeyCodec[Any], *, unique: bool,
+    adopted: bool,
+) -> Storage[Any, Any]:  # fmt: skip
+    """Where the entries of the index *name* of *table* are. *adopted*: they are the records of another table."""
+    stored = store.traits.codec(key)
+    prefix = keyspace.prefix
+    if unique and stored.width is None and not adopted:
+        prefix = prefix or _EMPTY_KEY_PREFIX
+    size = store.environment.max_key_size()
+    entries: Storage[Any, Any] = Storage(f"{table.name}.{name}", keyspace.space, prefix, stored, table.value, size)
+    entries.alone = not keyspace.prefix
+    return entries
+
+
 def known_indexes(slot: Slot, declared: Declaration) -> dict[str, dict[str, Any]]:
     """The indexes that the file has with their declared definitions."""
     if slot.indexes == declared.definitions and slot.fields == declared.described:  # as nearly always
@@ -95,7 +105,7 @@ def former_reader(store: Store, slot: Slot, declared: Declaration, found: Verdic
         return None
     from ..values.renamedfields import renamed_serializer  # late: it is needed once for a name
 
-    return renamed_serializer(stored_value(store, declared), slot.fields, relation.renames)
+    return renamed_serializer(store.traits.codec(declared.value), slot.fields, relation.renames)
 
 
 def record_changes(
@@ -104,15 +114,17 @@ def record_changes(
     """Let the changes of a table with a change feed be recorded."""
     from ..feed.recorder import Recorder  # late: few tables have one
 
-    keyspace = catalogue.feed_keyspace(storage.name)
-    if keyspace is not None and keyspace.space is not None:
-        storage.followers = (*storage.followers, Recorder(store, keyspace.space, number, keep))
+    space = catalogue.feed_space(storage.name)
+    if space is not None:
+        storage.followers = (*storage.followers, Recorder(store, space, number, keep))
 
 
 def waiting_storage(store: Store, declared: Declaration, reason: str) -> Storage[Any, Any]:
     """The storage of a table that a migration must change first: it reads as absent, and says why."""
     size = store.environment.max_key_size()
-    storage = Storage(declared.name, _ABSENT, b"", stored_key(store, declared), stored_value(store, declared), size)
+    storage = Storage(
+        declared.name, _ABSENT, b"", store.traits.codec(declared.key), store.traits.codec(declared.value), size
+    )
     storage.model = declared.model, declared.names
     name = declared.name
     todo = (

@@ -11,29 +11,17 @@ import concurrent.futures
 from asyncio import AbstractEventLoop, Future
 from collections import deque
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ReferenceType, ref
 
 from .. import errors
 from ..loops import running_loop
-from .writerlock import PATIENCE, WriterLock
+from .writerlock import PATIENCE
+
+if TYPE_CHECKING:
+    from .groups import Groups
 
 R = TypeVar("R")
-
-
-class Queues(Protocol):
-    """The functions that wait for the writer of a database."""
-
-    _writer: WriterLock
-    _submitted: dict[Any, Any]
-
-    def is_kept(self) -> bool:
-        """Whether what was submitted waits for this thread to end its write transaction."""
-        ...
-
-    def take_back(self, member: Any) -> bool:
-        """Do not run *member*; False if it runs or has run."""
-        ...
 
 
 class Awaited:
@@ -77,7 +65,7 @@ class Kept(Awaited):
 class Desks:
     """What the tasks of each event loop wait for, and what they are to be told."""
 
-    def __init__(self, queues: Queues) -> None:
+    def __init__(self, queues: Groups) -> None:
         self.queues = queues
         self.by_loop: dict[int, ReferenceType[Desk]] = {}
         """By the `id` of a loop, which has its desk for as long as anybody waits: a loop that nobody closed may go."""
@@ -144,7 +132,7 @@ class Desk:
 
             holder = queues._writer.holder_here()
             for member in waiting:
-                told = member.future
+                told: Any = member.future
                 future = getattr(told, "future", told)  # what a task waits for, directly or not
                 if not waits_for_itself(future, holder) or not queues.take_back(member):
                     continue

@@ -21,24 +21,13 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from operator import attrgetter
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 from weakref import ref
 
 from ..handlers import OURS, SUSPENDS
 
 Leave = Callable[[Optional[type[BaseException]], Optional[BaseException], Optional[TracebackType]], None]
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
-
-
-class Entered(Protocol):
-    """An object of a ``with`` statement. *_block* refers to the method that the statement holds, if any.
-
-    *_exit* holds that method until the statement gets it. No variable of a frame holds it, because a traceback would
-    keep it.
-    """
-
-    _block: Optional[ref[Leave]]
-    _exit: list[Leave]
 
 
 class _Leaving:
@@ -83,7 +72,11 @@ elif sys.version_info >= (3, 14):
 
 
 class BlockExit:
-    """``__exit__`` of a class of blocks. `contextlib.ExitStack` takes it from the class and calls it as a function."""
+    """``__exit__`` of a class of blocks. `contextlib.ExitStack` takes it from the class and calls it as a function.
+
+    The *_block* of a block refers to the method that the statement holds, if any. *_exit* holds that method until the
+    statement gets it. No variable of a frame holds it, because a traceback would keep it.
+    """
 
     def __get__(self, block: Any, owner: Any = None) -> Any:
         if block is None:
@@ -162,9 +155,9 @@ def _statement(code: CodeType, begun: int) -> tuple[int, int]:
     return 0, 0
 
 
-def is_over(block: Entered, collected: bool = False) -> bool:
+def is_over(block: Any, collected: bool = False) -> bool:
     """Whether the ``with`` statement of *block* has ended. *collected*: the collector has just run for that."""
-    statement = block._block
+    statement: Optional[ref[Leave]] = block._block
     if statement is None:
         return False
     if block._exit:  # it never got there

@@ -56,9 +56,9 @@ def _keyspaces(catalogue: Catalogue, slots: Iterable[Slot]) -> list[Keyspace]:
         found.append(catalogue.keyspace(slot))
         for name in slot.indexes:
             found.append(catalogue.index_keyspace(slot, name))
-        feed = None if slot.feed is None else catalogue.feed_keyspace(slot.name)
+        feed = None if slot.feed is None else catalogue.feed_space(slot.name)
         if feed is not None:
-            found.append(feed)
+            found.append(Keyspace(feed, b""))
     return found
 
 

@@ -10,10 +10,9 @@ from uuid import UUID
 from .. import errors
 from ..engines import Transaction
 from . import definitions, layout
-from .batch import Batch
 from .ranges import prefixed
 from .slotrecords import slot_of
-from .slots import Keyspace, Slot, checked_number, slot_prefix, uuid_of
+from .slots import Batch, Keyspace, Slot, checked_number, slot_prefix, uuid_of
 from .store import Store
 
 _OF_SLOT_0 = b"\x00\x00"  # what keys of the catalogue of the classic layout begin with
@@ -21,8 +20,6 @@ _OF_SLOT_0 = b"\x00\x00"  # what keys of the catalogue of the classic layout beg
 
 class ClassicCatalogue:
     """The catalogue of the classic layout."""
-
-    records_attached = False
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -145,7 +142,7 @@ class ClassicCatalogue:
         """The keyspace of a table's records."""
         return self.slot_keyspace(slot.number)
 
-    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
+    def feed_space(self, name: str) -> Optional[bytes]:
         """None: zlmdb 26 would write to the table without recording anything."""
         return None
 

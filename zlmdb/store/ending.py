@@ -12,13 +12,15 @@ it: the ones that were registered after something was submitted for the first ti
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
-from typing import Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional
 from weakref import ref
 
 from .holds import is_stopped, refuse_to_wait
+
+if TYPE_CHECKING:
+    from .groups import Groups
 
 _SOON = 0.001  # seconds in which a thread begins
 WORKER = "zlmdb-submit"
@@ -30,32 +32,14 @@ begun = False
 """Whether nobody waits any more for what is submitted from now on: the caller has to."""
 
 
-class Submits(Protocol):
-    """The functions that were submitted to a database."""
-
-    _lead: Any
-    _process: int
-    _store: Any
-    _submitted: dict[Any, Any]
-    _workers: dict[threading.Thread, None]
-
-    def may_be_kept(self) -> bool:
-        """Whether this thread has a write transaction open, or runs what was submitted."""
-        ...
-
-    def _settle(self, db: Any) -> None:
-        """Let what was submitted go on."""
-        ...
+_submitting: dict[ref[Groups], None] = {}  # no `WeakSet`: daemons may add to it while it is iterated over
 
 
-_submitting: dict[ref[Submits], None] = {}  # no `WeakSet`: daemons may add to it while it is iterated over
-
-
-def _dropped(one: ref[Submits]) -> None:
+def _dropped(one: ref[Groups]) -> None:
     _submitting.pop(one, None)
 
 
-def watch(one: Submits) -> None:
+def watch(one: Groups) -> None:
     """Wait for what is submitted to that *one*, before the program ends."""
     _submitting.setdefault(ref(one, _dropped))
 
@@ -65,7 +49,7 @@ def is_near() -> bool:
     return is_stopped() or not threading.main_thread().is_alive()
 
 
-def work_here(one: Submits, db: Any, member: Any) -> None:
+def work_here(one: Groups, db: Any, member: Any) -> None:
     """Let this thread store *member*, unless it keeps it from that itself. Raises as `refuse_to_wait`."""
     while member in one._submitted and not one.may_be_kept():
         if one._lead.is_taken():
@@ -102,7 +86,7 @@ def _end() -> None:
     begun = True  # first: what is submitted meanwhile is seen here, or its caller sees this
     for known in list(_submitting):
         one = known()
-        for member in [] if one is None or one._process != os.getpid() else list(one._submitted):
+        for member in [] if one is None or one.is_of_parent() else list(one._submitted):
             while one is not None and member in one._submitted and not one.may_be_kept():
                 if all([goes_on(worker, _LOOK_AGAIN) is False for worker in list(one._workers)]):
                     break

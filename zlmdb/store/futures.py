@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 from .. import errors
 from ..locks import SafeCondition, monotonic
 
+if TYPE_CHECKING:
+    from .groups import Groups
+
 R = TypeVar("R")
 _CANCELLED, _RUNS = "cancelled", "runs"
 
@@ -39,22 +42,6 @@ class Told(Protocol):
 
     def set_exception(self, exception: BaseException) -> None:
         """The function has failed."""
-        ...
-
-
-class Queues(Protocol):
-    """Where the function waits, as far as its future knows."""
-
-    def may_be_kept(self) -> bool:
-        """Whether this thread has a write transaction open, or runs what was submitted."""
-        ...
-
-    def is_kept(self) -> bool:
-        """Whether what was submitted waits until this thread goes on."""
-        ...
-
-    def desk(self) -> Any:
-        """That of the running event loop, see `asyncfutures`; None without one."""
         ...
 
 
@@ -97,7 +84,7 @@ class Submitted(Future[R]):
     _state: str = PENDING
     _result: Any = None
     _exception: Optional[BaseException] = None
-    _queues: Optional[Queues] = None
+    _queues: Optional[Groups] = None
     _done_callbacks: Any = property(lambda self: self.__dict__.setdefault("callbacks", []))
 
     def __reduce_ex__(self, protocol: Any) -> Any:

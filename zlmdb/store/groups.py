@@ -16,7 +16,6 @@ does not stop them for ever.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -64,7 +63,6 @@ class Groups:
         self._reset()
 
     def _reset(self) -> None:
-        self._process = os.getpid()
         self._queue: deque[Member] = deque()
         self._submitted: dict[Member, Member] = {}  # in order; until their futures know
         self._lead = WriterLock(None)
@@ -77,7 +75,11 @@ class Groups:
         self._work = woken()
         self.__dict__.pop("_desks", None)
         self._closing = False
-        self._writer = self._store.writer  # a forked child has another one
+        self._writer = self._store.writer
+
+    def is_of_parent(self) -> bool:
+        """Whether this is a forked child, whose store has another writer, and all that waits is that of its parent."""
+        return self._writer is not self._store.writer
 
     def is_alone(self) -> bool:
         """Whether who comes now has no group to join."""
@@ -89,7 +91,7 @@ class Groups:
         if not self._joins or self._store.writer.owner == _get_ident():
             result = db._run_alone(fn, True)
             return result
-        if self._writer is not self._store.writer:
+        if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         member = Member(fn, woken())
         self._queue.append(member)
@@ -114,7 +116,7 @@ class Groups:
 
     def submit(self, db: Runs, fn: Callable[[Any], R]) -> Future[R]:
         """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
-        if self._writer is not self._store.writer:
+        if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         future: Submitted[R] = Submitted()
         future._queues = self
@@ -126,7 +128,7 @@ class Groups:
 
     def awaited(self, db: Runs, fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
         """As `submit`, for a task of asyncio. If it is *kept*, it runs even if the task is cancelled before."""
-        if self._writer is not self._store.writer:
+        if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         awaited = (self._desks or self._make_desks()).awaited(kept)
         self._submit(db, Member(fn, self._work, awaited))
@@ -163,7 +165,7 @@ class Groups:
     def finish(self, until: float = 1e300) -> None:
         """Wait until what was submitted is stored, unless this thread itself keeps it from that; or that time comes."""
         me = threading.current_thread()
-        if self._process != os.getpid() or is_stopped():
+        if self.is_of_parent() or is_stopped():
             return
         self._closing = True
         try:
@@ -258,17 +260,13 @@ class Groups:
                 if self._wary <= 0:
                     self._run_together(tables, members, told, own, began + most)
                 while self._queue and (not members or _clock() - began <= most):
-                    self._take(members)
+                    members.extend(islice(iter(self._queue.popleft, None), 1))  # in one call: no interrupt in between
                     self._run_member(tables, members[-1], told, own)
                 committing = _clock()
         finally:
             hold.join = join  # it may not have begun
         self._commit = _clock() - committing
         self._recent = len(members)
-
-    def _take(self, members: list[Member]) -> None:
-        # In one call, so that no interrupt comes between the two.
-        members.extend(islice(iter(self._queue.popleft, None), 1))
 
     def _starts(self, member: Member) -> bool:
         """Whether *member* is to run: it was not cancelled."""
@@ -294,7 +292,7 @@ class Groups:
         try:
             with txn.savepoint():
                 while queue and (not members or _clock() <= until):
-                    members.extend(islice(taken, 1))  # as `_take`, `_starts` and `Member.run`, without the calls
+                    members.extend(islice(taken, 1))  # as `_starts` and `Member.run`, without the calls
                     member = members[-1]
                     future = member.future
                     if future is None or member.begun:

@@ -8,11 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import BuiltinFunctionType, FrameType
-from typing import Any, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
 from weakref import ref
 
 from .. import errors
 from ..handlers import OURS
+
+if TYPE_CHECKING:
+    from .blockgroups import Turn
 
 
 class Holder(Protocol):
@@ -24,22 +27,6 @@ class Holder(Protocol):
 
     def _clear(self) -> None:
         """End what the block left open, and release the lock."""
-        ...
-
-
-class Turn(Protocol):
-    """The turn of a writer in a group. The writer has the lock while the transaction is lent to it."""
-
-    hold: Hold
-    gone: bool
-    leader: Any
-
-    def wake(self) -> None:
-        """Let it see that it has the lock."""
-        ...
-
-    def give_back(self) -> None:
-        """The turn is over, or is not wanted any more. Calling this twice is allowed."""
         ...
 
 
@@ -65,7 +52,7 @@ _current_frames = sys._current_frames  # it has no other name
 _GREENLETS = not isinstance(threading.get_ident, BuiltinFunctionType)
 """gevent or eventlet has replaced functions of `threading`: each greenlet has an identifier of its own."""
 
-Join = Callable[[Hold, Optional[float]], Optional[Turn]]
+Join = Callable[[Hold, Optional[float]], "Optional[Turn]"]
 
 
 def _nobody() -> None:

@@ -4,42 +4,20 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional
 
 from .blocks import COUNTS_REFERENCES, clear_frames
+
+if TYPE_CHECKING:
+    from .transaction import Transaction
 
 _COLLECTIONS = 3  # an object that another one with a finalizer refers to outlives the collection that finds that one
 
 
-class Live(Protocol):
-    """A transaction as its store sees it."""
-
-    _unit: Any
-    _write: bool
-
-    @property
-    def _begun(self) -> bool:
-        """Whether it is open."""
-        ...
-
-    @property
-    def active(self) -> bool:
-        """Whether it is open, or about to be: it is known to be before it looks for the environment."""
-        ...
-
-    def _end_if_over(self) -> None:
-        """End, if the block is over and did not. The collector has run, where references are not counted."""
-        ...
-
-    def _forked(self) -> None:
-        """This is a child process: refuse further use."""
-        ...
-
-
-class LiveTransactions(dict[int, "weakref.ref[Live]"]):
+class LiveTransactions(dict[int, "weakref.ref[Transaction]"]):
     """The transactions of a store, by their identity; those that are not open, too."""
 
-    def alive(self) -> list[Live]:
+    def alive(self) -> list[Transaction]:
         """The transactions that there are, ended ones, too."""
         found = [ref() for ref in list(self.values())]
         return [one for one in found if one is not None]
@@ -68,7 +46,7 @@ class LiveTransactions(dict[int, "weakref.ref[Live]"]):
         if not COUNTS_REFERENCES:  # nobody can tell, and there may be thousands that the collector has not met yet
             return
         units: list[Any] = []
-        one: Optional[Live] = None
+        one: Optional[Transaction] = None
         for ref in list(self.values()):
             one = ref()
             if one is not None and not one._write and one._unit is not None and one.active:

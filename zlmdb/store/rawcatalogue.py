@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Optional
 
 from .. import errors
 from ..engines import Transaction
@@ -17,8 +17,6 @@ def space_of(name: str) -> bytes:
 
 class RawCatalogue(TablesCatalogue):
     """The catalogue of a file without one. Nothing is recorded anywhere."""
-
-    records_attached = False
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every sub-database, by name."""
@@ -41,22 +39,10 @@ class RawCatalogue(TablesCatalogue):
             table=slot.name,
         )
 
-    def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
-        """None."""
-        return {}
-
     def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
         """None: nothing changes."""
         return ()
 
     def damage(self, txn: Transaction) -> list[str]:
         """None: there is nothing that could be damaged."""
-        return []
-
-    def guarded(self, txn: Transaction) -> dict[bytes, str]:
-        """Nothing."""
-        return {}
-
-    def migrations(self, txn: Transaction) -> list[dict[str, Any]]:
-        """None."""
         return []

@@ -1,4 +1,4 @@
-"""The tables of a file: their numbers, their definitions, and where their records are."""
+"""The tables of a file: their numbers, their definitions, where their records are, and what is written together."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Optional
 
 from .. import errors
+from ..engines import Transaction
 from ..namedtuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -108,6 +109,15 @@ class Keyspace(NamedTuple):
 
     space: Optional[bytes]
     prefix: bytes
+
+
+class Batch:
+    """What is written together in *txn*: definitions of tables, None to remove one; the *last* slot number in use."""
+
+    def __init__(self, txn: Transaction, last: Optional[int] = None) -> None:
+        self.txn = txn
+        self.last = last
+        self.changed: dict[str, Optional[dict[str, Any]]] = {}
 
 
 def uuid_of(name: str) -> UUID:

@@ -111,12 +111,14 @@ class Snapshot(Transaction):
 
     def _end(self) -> None:
         self._raw = None
-        if self._odd:
-            self._end_oddities()
         for table in self._tables.values():
             table._raw = CLOSED
             table._get = closed
             table._reader = NO_READER
+        if self._odd:
+            if self._mixed or len(self._tables) > MOST_KEPT:
+                self._let_go()
+            self._end_oddities()
         store, since = self._store, self._since
         if _clock() - since > store.ages.limit and since:
             store.ages.ended(self)
@@ -127,15 +129,6 @@ class Snapshot(Transaction):
         if since:  # once
             unit = self._unit
             unit.release(unit)
-
-    def _end_oddities(self) -> None:
-        if self._mixed or len(self._tables) > MOST_KEPT:
-            for table in self._tables.values():
-                table._raw = CLOSED
-                table._get = closed
-                table._reader = NO_READER
-            self._let_go()
-        super()._end_oddities()
 
     if COUNTS_REFERENCES:  # the method that a `with` statement holds is counted: to watch it takes longer
 

@@ -39,6 +39,8 @@ def machine_clock() -> float:
 class Store(OpenEnvironment):
     """An open file. *layout* is that of a new one; an existing one keeps its own."""
 
+    turns: Any = None  # the `Turns` of write blocks, once several have waited
+
     def __init__(self, engine: Engine, layout: Layout) -> None:
         self.layout: Layout = layout
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -53,8 +55,6 @@ class Store(OpenEnvironment):
         self.wanted = set()
         self.pending = []
         self.clock = machine_clock
-        self.turns: Any = None  # the `Turns` of write blocks, once several have waited
-        self.made_turns: dict[int, Any] = {}  # the same, at 0
         super().__init__(engine)
         fork.environments.add(self)
 
@@ -77,8 +77,7 @@ class Store(OpenEnvironment):
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open."""
         super().in_child()
-        self.turns = None
-        self.made_turns.clear()
+        self.__dict__.pop("turns", None)
         for feed in self.feeds.values():
             feed.ended(kept=False)
 

@@ -9,10 +9,9 @@ from typing import Any, Optional
 from .. import errors
 from ..engines import Transaction
 from . import layout
-from .batch import Batch
 from .ranges import prefixed
 from .slotrecords import slot_of
-from .slots import Keyspace, Slot, checked_number, slot_prefix
+from .slots import Batch, Keyspace, Slot, checked_number, slot_prefix
 from .store import Store
 
 _BY_HAND = b"a:slot "
@@ -23,8 +22,6 @@ _KINDS = (b"t:", b"a:", b"m:", layout.MAGIC_KEY)  # what keys of the catalogue o
 
 class TablesCatalogue:
     """The catalogue of the tables layout."""
-
-    records_attached = True
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -77,9 +74,9 @@ class TablesCatalogue:
         """The keyspace of a table's records."""
         return Keyspace(b"t:" + slot.name.encode(), b"")
 
-    def feed_keyspace(self, name: str) -> Optional[Keyspace]:
-        """The keyspace of the change feed of the table *name*."""
-        return Keyspace(b"f:" + name.encode(), b"")
+    def feed_space(self, name: str) -> Optional[bytes]:
+        """The space of the change feed of the table *name*."""
+        return b"f:" + name.encode()
 
     def slot_keyspace(self, number: int) -> Keyspace:
         """The keyspace of a map with a slot given by hand."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,23 +18,37 @@ from ..locks import monotonic as _clock
 from ..locks import undisturbed
 from ..log import log
 from ..shown import shown_path
-from .blocks import COUNTS_REFERENCES, BlockExit, Leave
+from .blocks import COUNTS_REFERENCES, BlockExit
 from .holds import Hold
 from .ownership import lock_of
 from .rawrecords import RawRecords
 from .results import called_after
-from .scans import Scans
 from .store import Store
 from .transactionend import TransactionEnd
 from .transactionstate import needs_room, poisoned
-
-if TYPE_CHECKING:
-    from .transactionstats import TransactionStats
 
 _get_ident = threading.get_ident
 _NONE, _WRITE = (None,), (True,)
 _COMMIT = methodcaller("commit")
 _getframe = sys._getframe  # it has no other name
+
+
+def _join(hold: Hold, timeout: Optional[float]) -> Any:
+    """Wait for a turn in a group. None where there is none, or the transaction did not begin with a block."""
+    txn: Any = hold.holder()
+    if txn is None or not txn._in_with:
+        return None
+    store: Store = txn._store
+    del txn
+    if not store.shares_commits:
+        return None
+    turns = store.turns
+    if turns is None:
+        from .blockgroups import Turns  # late: a program with one writer does not need it
+
+        # Several threads may come here at once.
+        turns = store.__dict__.setdefault("turns", Turns(store, partial(Transaction, store, True)))
+    return turns.join(hold, timeout)
 
 
 class Transaction(TransactionEnd, RawRecords):
@@ -49,50 +62,8 @@ class Transaction(TransactionEnd, RawRecords):
     __slots__ = ()
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
+    _join = staticmethod(_join)
     _brief = False  # it lasts for one operation only, and nobody can forget it
-
-    def __init__(
-        self, store: Store, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None,
-        timeout: Optional[float] = None,
-    ) -> None:  # fmt: skip
-        self._store = store
-        self._buffers = buffers
-        self._stats = stats
-        self._timeout = timeout
-        self._raw: Any = None
-        self._held: list[Any] = []  # that of a write, from the moment when it begins
-        self._error: Optional[BaseException] = None
-        self._told: Optional[list[Any]] = None  # gets an item in the very call that commits
-        self._outer: list[Any] = []  # the engine's transactions around the present savepoint
-        self._write = write
-        self._tables: dict[Any, Any] = {}
-        # Those of the schema object once more, with the handle and, to write, those of the indexes, which then belong
-        # to the table. Where *_seen_era* is a number, the quick way serves all of them in that era, and in the snapshot
-        # *_seen*.
-        self._aimed: list[Any] = []
-        self._seen = self._seen_era = -1
-        self._scans: Optional[Scans] = None
-        self._hooks: list[Callable[[bool], object]] = []
-        self._deferred: Optional[dict[Any, None]] = None  # what is checked before the commit: see `tables.links`
-        self._index_hooks: list[Callable[[Any, Sequence[str]], object]] = []  # called by `_indexes_changed`
-        self._views: list[memoryview] = []
-        self._block: Optional[weakref.ref[Leave]] = None
-        self._exit: list[Leave] = []
-        self._in_with = False  # a ``with`` statement began this write
-        self._hold = Hold(self, _join) if write else None
-        self._owner: Any = None  # what its thread holds, while it writes
-        self._turn: Any = None  # where it is a member of a group: see `blockgroups`
-        self._edited: set[Any] = set()  # what an `edit` is going on of: by table and key, and `changing.EditedRows`
-        # Besides the engine's transaction and the tables there is something to end. A gate: nothing but that.
-        self._odd = False
-        self._is_forked = False  # this is a child process of that in which it began
-        self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
-        self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
-        self._since = 0.0  # when it began; 0 while it is not open
-        self._now = 0.0, 0.0  # *_since*, and the time when a table asked for it: see `tables.expiring`
-        self._puts = self._dels = self._thread = 0
-        self._sequence = -1  # that of the store when it began: no handles of before then can be used
-        store.live[id(self)] = weakref.ref(self)
 
     # -- begin and end --------------------------------------------------------------------------------------------
 
@@ -122,18 +93,16 @@ class Transaction(TransactionEnd, RawRecords):
         try:
             if self._write:
                 self._begin_write(store)
-            elif now < store.quiet.reads and not self._buffers and store.env is not None:
-                sequence = store.sequence
-                try:
-                    self._raw = store.env.begin()
-                except Exception as error:
-                    let_through(error)
-                    sequence, self._raw = store.begin_read(self, False)  # again, and mends what can be mended
-                if sequence != self._sequence:
-                    self._forget_handles(sequence)
             else:
-                self._odd = True  # it goes through a gate, if there is one
-                sequence, self._raw = store.begin_read(self, self._buffers)
+                sequence = store.sequence
+                if now < store.quiet.reads and not self._buffers and store.env is not None:
+                    try:
+                        self._raw = store.env.begin()
+                    except Exception as error:  # what follows mends what can be mended
+                        let_through(error)
+                if self._raw is None:
+                    self._odd = True  # it goes through a gate, if there is one
+                    sequence, self._raw = store.begin_read(self, self._buffers)
                 if sequence != self._sequence:
                     self._forget_handles(sequence)
         except BaseException as error:
@@ -387,23 +356,6 @@ class Transaction(TransactionEnd, RawRecords):
         state = "open" if self._raw is not None else "about to begin" if self.active else "not open"
         path, kind = self._store.engine.path, "write" if self._write else "read"
         return f"<{kind} transaction {'' if path is None else 'of '}{shown_path(path)}, {state}>"
-
-
-def _join(hold: Hold, timeout: Optional[float]) -> Any:
-    """Wait for a turn in a group. None where there is none, or the transaction did not begin with a block."""
-    txn: Any = hold.holder()
-    if txn is None or not txn._in_with:
-        return None
-    store: Store = txn._store
-    del txn
-    if not store.shares_commits:
-        return None
-    if store.turns is None:
-        from .blockgroups import Turns  # late: a program with one writer does not need it
-
-        # Several threads may come here at once.
-        store.turns = store.made_turns.setdefault(0, Turns(store, partial(Transaction, store, True)))
-    return store.turns.join(hold, timeout)
 
 
 def committed(hooks: Sequence[Callable[[bool], object]]) -> None:

@@ -32,8 +32,6 @@ class TransactionEnd(Savepoints):
 
     __slots__ = ()
 
-    _block: Optional[weakref.ref[Leave]]
-
     def _end(self) -> None:
         """Release everything that was held for the engine's transaction, which has ended."""
         self._raw = None

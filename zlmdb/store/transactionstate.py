@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 from .. import errors
 from .blocks import Leave
 from .ended import FORKED, forked
 from .environment import MAIN
-from .holds import Hold
+from .holds import Hold, Join
 from .layout import shown_space
 from .scans import Scans
 from .store import Store
@@ -45,86 +46,64 @@ def undone(hooks: Sequence[Callable[[bool], object]]) -> None:
 
 
 class TransactionState:
-    """The state of a `Transaction`. The transaction itself begins and ends it; see there for what each part is."""
+    """The state of a `Transaction`, the classes derived from this one begin and end it."""
 
     __slots__ = (
-        "__weakref__",
-        "_aimed",
-        "_block",
-        "_buffers",
-        "_deferred",
-        "_dels",
-        "_edited",
-        "_era",
-        "_error",
-        "_exit",
-        "_held",
-        "_hold",
-        "_hooks",
-        "_in_with",
-        "_index_hooks",
-        "_instruction",
-        "_is_forked",
-        "_mixed",
-        "_now",
-        "_odd",
-        "_opener",
-        "_outer",
-        "_owner",
-        "_puts",
-        "_raw",
-        "_scans",
-        "_seen",
-        "_seen_era",
-        "_sequence",
-        "_since",
-        "_stats",
-        "_store",
-        "_tables",
-        "_thread",
-        "_timeout",
-        "_told",
-        "_turn",
-        "_unit",
-        "_views",
-        "_write",
+        "__weakref__", "_aimed", "_block", "_buffers", "_deferred", "_dels", "_edited", "_era", "_error", "_exit",
+        "_held", "_hold", "_hooks", "_in_with", "_index_hooks", "_instruction", "_is_forked", "_mixed", "_now", "_odd",
+        "_opener", "_outer", "_owner", "_puts", "_raw", "_scans", "_seen", "_seen_era", "_sequence", "_since", "_stats",
+        "_store", "_tables", "_thread", "_timeout", "_told", "_turn", "_unit", "_views", "_write",
     )  # fmt: skip
 
-    _aimed: list[Any]
+    _join: Join  # how a write waits for a turn in a group
     _block: Optional[weakref.ref[Leave]]
-    _buffers: bool
-    _deferred: Optional[dict[Any, None]]
-    _edited: set[Any]
-    _dels: int
-    _era: Optional[int]
-    _error: Optional[BaseException]
-    _exit: list[Leave]
-    _held: list[Any]
-    _hold: Optional[Hold]
-    _hooks: list[Callable[[bool], object]]
-    _in_with: bool
-    _mixed: bool
-    _index_hooks: list[Callable[[Any, Sequence[str]], object]]
-    _odd: Union[bool, Gate]
-    _is_forked: bool
-    _outer: list[Any]
-    _owner: Any
-    _puts: int
-    _raw: Any
-    _scans: Optional[Scans]
-    _seen: int
-    _seen_era: int
-    _sequence: int
-    _since: float
-    _stats: Optional[TransactionStats]
-    _store: Store
-    _tables: dict[Any, Any]
-    _thread: int
-    _told: Optional[list[Any]]
-    _turn: Any
-    _unit: Any
-    _views: list[memoryview]
-    _write: bool
+    _opener: CodeType  # where the program began it, with *_instruction*
+    _instruction: int
+    _era: Optional[int]  # of the store, which a write goes on; None: what is found out here holds in no other one
+
+    def __init__(
+        self, store: Store, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None,
+        timeout: Optional[float] = None,
+    ) -> None:  # fmt: skip
+        whole: Any = self  # the `Transaction`
+        self._store = store
+        self._buffers = buffers
+        self._stats = stats
+        self._timeout = timeout
+        self._raw: Any = None
+        self._held: list[Any] = []  # that of a write, from the moment when it begins
+        self._error: Optional[BaseException] = None
+        self._told: Optional[list[Any]] = None  # gets an item in the very call that commits
+        self._outer: list[Any] = []  # the engine's transactions around the present savepoint
+        self._write = write
+        self._tables: dict[Any, Any] = {}
+        # Those of the schema object once more, with the handle and, to write, those of the indexes, which then belong
+        # to the table. Where *_seen_era* is a number, the quick way serves all of them in that era, and in the snapshot
+        # *_seen*.
+        self._aimed: list[Any] = []
+        self._seen = self._seen_era = -1
+        self._scans: Optional[Scans] = None
+        self._hooks: list[Callable[[bool], object]] = []
+        self._deferred: Optional[dict[Any, None]] = None  # what is checked before the commit: see `tables.links`
+        self._index_hooks: list[Callable[[Any, Sequence[str]], object]] = []  # called by `_indexes_changed`
+        self._views: list[memoryview] = []
+        self._block = None
+        self._exit: list[Leave] = []
+        self._in_with = False  # a ``with`` statement began this write
+        self._hold = Hold(whole, self._join) if write else None
+        self._owner: Any = None  # what its thread holds, while it writes
+        self._turn: Any = None  # where it is a member of a group: see `blockgroups`
+        self._edited: set[Any] = set()  # what an `edit` is going on of: by table and key, and `changing.EditedRows`
+        # Besides the engine's transaction and the tables there is something to end. A gate: nothing but that.
+        self._odd: Union[bool, Gate] = False
+        self._is_forked = False  # this is a child process of that in which it began
+        self._mixed = False  # *tables* has others than the attributes of the schema object, or that has others
+        self._unit: Any = None  # what it is part of, and waits in for its next use: see `pool`
+        self._since = 0.0  # when it began; 0 while it is not open
+        self._now = 0.0, 0.0  # *_since*, and the time when a table asked for it: see `tables.expiring`
+        self._puts = self._dels = self._thread = 0
+        self._sequence = -1  # that of the store when it began: no handles of before then can be used
+        store.live[id(self)] = weakref.ref(whole)
 
     @property
     def _begun(self) -> bool:

@@ -25,11 +25,13 @@ from ..locks import monotonic as _clock
 from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over, was_kept
-from .holds import Hold, Holder, Turn, begun_at, is_alive, nested, refuse_to_wait, wake
+from .holds import Hold, Holder, begun_at, is_alive, nested, refuse_to_wait, wake
 from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, WANTED, is_at
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from .blockgroups import Turn
 
 try:
     import fcntl
@@ -50,8 +52,7 @@ _LOOKS = 30
 _FIRST_PAUSE, _SHORT_PAUSE, _LONGEST_PAUSE = 0.00005, 0.001, 0.05
 
 _NEVER = float("inf")
-_LOOK_AGAIN = 1.0
-"""Seconds after which a process that has the file open looks whether it is alone; most that open it write only once."""
+_LOOK_AGAIN = 1.0  # seconds after which a process looks whether it is alone; most that open a file write only once
 
 _TURN = 0.001
 """Seconds that a thread writes while others wait. To hand the lock over takes as long as several short transactions."""

@@ -281,17 +281,16 @@ class LmdbEngine:
 
     def _patient(self, keywords: dict[str, Any]) -> lmdb.Environment:
         """Open, and again shortly after where the lock file is not to be had: in clusters that passes."""
-        for pause in _LOCK_PAUSES:
+        pauses = iter(() if keywords["readonly"] else _LOCK_PAUSES)
+        while True:
             try:
                 env = lmdb.open(os.fsencode(self._env_path), map_size=self._size, **keywords)
+                break
             except lmdb.LockError:
-                if keywords["readonly"]:
+                pause = next(pauses, None)
+                if pause is None:
                     raise
                 time.sleep(pause)
-            else:
-                break
-        else:
-            env = lmdb.open(os.fsencode(self._env_path), map_size=self._size, **keywords)
         if _HANDLES_NEED_COMMIT:
             undisturb(env)
         env.reader_check()  # what readers that were killed have left

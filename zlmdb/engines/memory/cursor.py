@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Optional, overload
+from typing import TYPE_CHECKING, Any, Optional
 
 from .records import ENDED, KeyspaceHandle, Records, as_bytes
 
@@ -128,12 +128,6 @@ class MemoryCursor:
                 self._go(as_bytes(item[0]))
         return consumed, stored
 
-    @overload
-    def iternext(self, keys: Literal[True] = True, values: Literal[True] = True) -> Iterator[tuple[Any, Any]]: ...
-    @overload
-    def iternext(self, keys: Literal[True], values: Literal[False]) -> Iterator[Any]: ...
-    @overload
-    def iternext(self, keys: Literal[False], values: Literal[True] = True) -> Iterator[Any]: ...
     def iternext(self, keys: bool = True, values: bool = True) -> Any:
         """Records from here on (from the first one when nowhere), in order: pairs, keys or values.
 
@@ -141,12 +135,6 @@ class MemoryCursor:
         """
         return self._iterate(False, keys, values) if self._here or self.first() else iter(())
 
-    @overload
-    def iterprev(self, keys: Literal[True] = True, values: Literal[True] = True) -> Iterator[tuple[Any, Any]]: ...
-    @overload
-    def iterprev(self, keys: Literal[True], values: Literal[False]) -> Iterator[Any]: ...
-    @overload
-    def iterprev(self, keys: Literal[False], values: Literal[True] = True) -> Iterator[Any]: ...
     def iterprev(self, keys: bool = True, values: bool = True) -> Any:
         """Records from here backwards (from the last one when nowhere): pairs, keys or values."""
         return self._iterate(True, keys, values) if self._here or self.last() else iter(())
