@@ -209,7 +209,7 @@ def _renewals(
             kind: type[Any] = compare.value.__class__
             if kind not in PLAIN or kind is not type(followed.parameters[number]):
                 return None
-            convert = programs.columns.convert(compare.path[0], compare.value) if stored[position] else None
+            convert = programs.columns.convert(compare.name, compare.value) if stored[position] else None
             found.append((position, numbers[id(followed)], number, kind, convert))
         elif not compare.constant:
             return None

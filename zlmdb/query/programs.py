@@ -10,8 +10,9 @@ from ..values.narrow import Parts
 from ..values.paths import Path
 from .expressions import Compare, Condition
 from .expressionsource import Asked
-from .fieldtypes import Model, vouches
+from .fieldtypes import vouches
 from .following import Following
+from .following.known import Home
 from .forms import Form
 from .loops import Captured, Writer
 from .nestedrows import Keys
@@ -26,7 +27,6 @@ class Programs:
 
     def __init__(self, storage: Any) -> None:
         annotation, names = (Any, None) if storage.model is None else storage.model
-        self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
         self.load, self.load_key = storage.load, storage.load_key
         self.keys: Keys = storage.key, storage.prefix
         self.key_in_place = storage.key.load_source(storage.prefix)
@@ -34,9 +34,9 @@ class Programs:
         self._value = storage.value
         self.columns = storage.value.columns()
         self.vouched = vouches(storage.value.name)
-        # A view of a dict has attributes.
-        readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
-        self.following = Following(readable, storage.key_type, names)
+        viewed = isinstance(storage.value, FlatBuffersViewSerializer) and hasattr(annotation, "__total__")
+        self.following = Following(Any if viewed else annotation, storage.key_type, names)  # it has attributes
+        self._record = Home(names).known(annotation) if viewed else self.following.value_type
         self.kept: dict[Any, Any] = {}  # what else is made once for the table, by whoever makes it
         self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
         self.ready: Any = None
@@ -56,6 +56,11 @@ class Programs:
             self._made.clear()
         self._made[key] = made
         return made
+
+    def type_of(self, name: str) -> Any:
+        """The type of a field of `columns`, without None; Any if no model was declared."""
+        found = self._record.fields().get(name)
+        return Any if found is None else found.annotation
 
     def narrow(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
         """The function that decodes *paths* of a record only, if there is one that takes less time than all."""
@@ -94,12 +99,10 @@ class Programs:
 
     def _constant(self, compare: Compare) -> tuple[Any, bool]:
         columns, value = self.columns, compare.value
-        if columns is None or len(compare.path) != 1 or compare.path[0] not in columns.fields:
-            return value, False
         if compare.operator != "in":
-            convert = None if value is None else columns.convert(compare.path[0], value)
+            convert = None if value is None else columns.convert(compare.name, value)
             return (value, False) if convert is None else (convert(value), True)
-        converts = [(one, None if one is None else columns.convert(compare.path[0], one)) for one in value]
+        converts = [(one, None if one is None else columns.convert(compare.name, one)) for one in value]
         told = {convert is not None for one, convert in converts if one is not None}
         if told != {True}:
             return value, False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from ..handlers import let_through
 from .expressions import Compare, Condition, Joined, Negated
 from .expressionsource import Asked
+from .fieldtypes import compares
 from .following import Followed, Given, Node
 from .following import operations as ops
 from .following.nodes import Argument, Constant, Parameter
@@ -135,10 +136,10 @@ class _Translation:
         path = _path(field, self.followed, self.programs)
         if path is None:
             return None
-        compare = Compare(path, operator, value, constant=constant)
+        compare = Compare(path[0], operator, value, constant=constant)
         try:
-            if value is not None:
-                self.programs.model.check(compare)
+            if value is not None and not compares(self.programs.type_of(compare.name), operator, compare.value):
+                return None
             self.programs.constants(compare)
         except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
             let_through(error)

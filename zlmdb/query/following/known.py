@@ -10,13 +10,12 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Number
-from typing import Annotated, Any, ClassVar, Literal, Optional, Union, cast
+from typing import Annotated, Any, Literal, Optional, Union, cast
 from uuid import UUID
 
-from ...typeargs import annotated_names, nested_types, type_hints
 from ...values.base import is_a, is_free
 from ...values.describe import bound_types, renamed
-from ..fieldtypes import fits, without_none
+from ..fieldtypes import field_hints, fits, without_none
 
 PLAIN = (bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID, complex)
 """Types whose values cannot change, whose methods are pure, and which people compare and order."""
@@ -69,13 +68,7 @@ class Known:
         cls: Any = self.cls
         if cls is None or cls in PLAIN or cls in CONTAINERS:
             return {}
-        names = {**self.home.names, **nested_types(cls)}
-        try:
-            hints = type_hints(cls, names)
-        except (NameError, TypeError):  # names are known all the same
-            return dict.fromkeys(annotated_names(cls), Any)
-        found = {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
-        return bound_types(cls, typing.get_args(self.annotation), found)
+        return bound_types(cls, typing.get_args(self.annotation), field_hints(cls, self.home.names))
 
     def element(self) -> Known:
         """What is known of what iterating gives."""
