@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .captured import read_attribute, read_item, read_own
 from .known import Known
-from .opaque import Sight
+from .opaque import Truthy
 from .own import OWN
 from .recorder import applied
 from .sight import holds_recorded
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class Function(Sight):
+class Function(Truthy):
     """A Python function: a call of it is followed."""
 
     __slots__ = ()
@@ -28,11 +28,8 @@ class Function(Sight):
     def ready(self) -> Callable[..., Any]:
         return cast("Callable[..., Any]", self._session.copy(self._slot))
 
-    def __bool__(self) -> bool:
-        return True
 
-
-class Method(Sight):
+class Method(Truthy):
     """A method of an object, or a partial: a call of it is a call of its function with more arguments."""
 
     __slots__ = ()
@@ -42,11 +39,8 @@ class Method(Sight):
         holder = session.see_read(slot, read_attribute, "__self__")
         return session.see_read(slot, read_attribute, "__func__")(holder, *args, **kwargs)
 
-    def __bool__(self) -> bool:
-        return True
 
-
-class Partial(Sight):
+class Partial(Truthy):
     """A functools.partial. How many arguments it adds, and which names, is a condition for using the result again."""
 
     __slots__ = ()
@@ -86,7 +80,7 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if changeable else value
 
 
-class Getter(Sight):
+class Getter(Truthy):
     """An operator.attrgetter or itemgetter: does what attributes and brackets do."""
 
     __slots__ = ()
@@ -97,11 +91,8 @@ class Getter(Sight):
             self._blocked("a call")
         return self.original()(*args, **kwargs)
 
-    def __bool__(self) -> bool:
-        return True
 
-
-class Cached(Sight):
+class Cached(Truthy):
     """What functools.lru_cache makes: the function in it is followed."""
 
     __slots__ = ()
@@ -110,7 +101,7 @@ class Cached(Sight):
         return self._session.see_read(self._slot, read_own, "__wrapped__")(*args, **kwargs)
 
 
-class Pure(Sight):
+class Pure(Truthy):
     """A function of which a call can stand in an expression."""
 
     __slots__ = ("_function", "_known")
@@ -130,6 +121,3 @@ class Pure(Sight):
         if not holds_recorded(args) and not holds_recorded(kwargs):
             return self._function(*args, **kwargs)
         return applied(self._session, self._function, args, kwargs, self._known)
-
-    def __bool__(self) -> bool:
-        return True

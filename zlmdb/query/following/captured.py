@@ -245,8 +245,8 @@ def frozen(function: Any) -> Any:
         return function
     written = assigned(function.__code__)
     cells: list[types.CellType] = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__):
-        value = MISSING if name in written else _content(cell)
+    for number, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__)):
+        value = MISSING if name in written else read_cell(function, number)
         cells.append(types.CellType(value) if value is not MISSING and is_settled(value) else cell)
     copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells)
@@ -254,13 +254,6 @@ def frozen(function: Any) -> Any:
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__qualname__ = function.__qualname__
     return copy
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
 
 
 def is_settled(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union, cast
 
 from ...values.base import typename
 from ...values.pydantics import is_pydantic
+from .captured import MISSING, read_static
 from .known import CONTAINERS, SOMETHING, UNKNOWN, Known
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodes import Constant, Node
@@ -17,8 +18,6 @@ from .sight import is_constant, node_of, of_the_record
 if TYPE_CHECKING:
     from .linked import Values
     from .recorder import Recorder
-
-MISSING: Any = object()
 
 
 def attribute(recorder: Recorder, name: str) -> Any:
@@ -34,7 +33,7 @@ def attribute(recorder: Recorder, name: str) -> Any:
     if plain in METHODS:
         return _of_plain(recorder, plain, name)
     found = known.fields().get(name)
-    member = static(cls, name)
+    member = read_static(cls, name)
     if found is not None and not (isinstance(member, (property, cached_property)) and _computes(cls, name)):
         field = trace.memory[node, name] = trace.nodes.make(Attribute, node, name, False, found)
         return trace.recorded(field)
@@ -43,15 +42,6 @@ def attribute(recorder: Recorder, name: str) -> Any:
     if member is not MISSING:
         return trace.member(recorder, cls, name, member)
     return _missing(recorder, cls, name)
-
-
-def static(cls: type[Any], name: str) -> Any:
-    """What *cls* or one of its bases defines as *name*, as it stands there."""
-    for one in cls.__mro__:
-        found = vars(one).get(name, MISSING)
-        if found is not MISSING:
-            return found
-    return MISSING
 
 
 def _computes(cls: type[Any], name: str) -> bool:
@@ -72,7 +62,9 @@ def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
 
 def _has_more(cls: type[Any], name: str) -> bool:
     """Whether objects of *cls* may have an attribute *name* that it does not declare."""
-    hooks = [static(cls, one) for one in ("__post_init__", "__attrs_post_init__", "__getattr__", "model_post_init")]
+    hooks = [
+        read_static(cls, one) for one in ("__post_init__", "__attrs_post_init__", "__getattr__", "model_post_init")
+    ]
     if not is_pydantic(cls):
         return any([hook is not MISSING for hook in hooks[:-1]])
     # Pydantic's own find what its models hold besides their fields.
@@ -240,11 +232,6 @@ def iterated(recorder: Recorder) -> Iterator[Any]:
     if known.cls is not None and known.cls not in (*CONTAINERS, str, bytes) and not hasattr(known.cls, "__iter__"):
         trace.block(f"iterating over {node!r}, which is a {typename(known.cls)}")
     return Elements(recorder)
-
-
-def called(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What ``recorder(...)`` gives: nobody knows."""
-    return recorder.zlmdb_trace.block(f"a call of {recorder.zlmdb_node!r}")
 
 
 def changed(recorder: Recorder, how: str) -> Any:

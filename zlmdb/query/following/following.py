@@ -12,19 +12,17 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from .answers import Text, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
-from .captured import Step, cells_again, frozen, plain_cells, read_again
+from .captured import Step, cells_again, frozen, plain_cells, read_again, read_static
 from .code import ByCode, understood
 from .debugged import stops_in
-from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
-from .mistakes import mistake
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, spelled, walk
 from .opaque import Sight
 from .session import Session
 from .sight import node_of
-from .trace import Again, Refused, TooMany
+from .trace import Again, Refused, TooMany, mistake
 
 Function = Callable[..., Any]
 Use = Union[bool, str]
@@ -381,7 +379,7 @@ def code_of(function: Function) -> Optional[types.CodeType]:
     if isinstance(found, types.MethodType):
         found = found.__func__
     elif not isinstance(found, types.FunctionType):
-        found = static(kind_of(found), "__call__")
+        found = read_static(kind_of(found), "__call__")
     code = getattr(found, "__code__", None)
     return code if type(code) is types.CodeType else None
 

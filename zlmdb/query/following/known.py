@@ -45,7 +45,7 @@ class Known:
         self._attributes: Optional[dict[str, Known]] = None
         self._element: Any = _MISSING
         if self.optional:
-            self.required = home.known(self.annotation) if _says_less(annotation, self.annotation) else something()
+            self.required = home.known(self.annotation) if _says_less(annotation, self.annotation) else SOMETHING
 
     @classmethod
     def of_value(cls, value: Any) -> Known:
@@ -224,13 +224,9 @@ def _says_less(annotation: Any, bare: Any) -> bool:
     return bare is not annotation and not may_be_none(bare)
 
 
-def something() -> Known:
-    """What is known of what is not None, and nothing more."""
-    return SOMETHING
-
-
 _HOME = Home()
 SOMETHING = Known(_Something, _HOME)
+"""What is known of what is not None, and nothing more."""
 SOMETHING.cls = None
 UNKNOWN = _HOME.known(Any)
 NONE = _HOME.known(type(None))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
 from .arity import takes_key
@@ -21,7 +21,7 @@ from .folding import Folding
 from .known import BOOL, INT, LIST, SOMETHING, UNKNOWN, Known
 from .nested import Inner, Nested
 from .nodes import Node, Variable
-from .opaque import Sight, parameter
+from .opaque import Opaque, Sight, parameter
 from .operations import Attribute, Compare, Item, Method
 from .sight import Seen, node_of
 
@@ -77,10 +77,10 @@ def table(session: Session, slot: int, types: TableTypes) -> Records:
     return Records(session, parameter(session, slot, SOMETHING, settled=False), types)
 
 
-class _Rows(Seen):
-    """Something of a table, in the place of which *node* stands. Whatever is not said below ends the way."""
+class _Rows(Opaque):
+    """Something of a table, in the place of which *node* stands."""
 
-    __slots__ = ("_node", "_session")
+    __slots__ = ("_node",)
 
     _noun = ""
 
@@ -93,41 +93,11 @@ class _Rows(Seen):
     def original(self) -> Any:
         return None
 
-    def __getitem__(self, key: Any) -> Any:
-        return self._blocked("an item")
+    def _name(self) -> str:
+        return repr(self._node)
 
-    def __contains__(self, key: Any) -> bool:
-        return self._blocked("searching")
-
-    def _blocked(self, what: str) -> NoReturn:
-        self._session.block(f"{what} of {self._node!r}, which is {self._noun}")
-
-    def __getattr__(self, name: str) -> Any:
-        return self._blocked(f"attribute {name}")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._blocked("a call")
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._blocked("assigning to an item")
-
-    def __delitem__(self, key: Any) -> None:
-        self._blocked("deleting an item")
-
-    def __iter__(self) -> Any:
-        return self._blocked("iterating")
-
-    def __len__(self) -> int:
-        return self._blocked("len()")
-
-    def __bool__(self) -> bool:
-        return self._blocked("the truth")
-
-    def __eq__(self, other: object) -> Any:
-        return self._blocked("comparing")
-
-    def __hash__(self) -> int:
-        return self._blocked("hash()")
+    def _kind(self) -> str:
+        return self._noun
 
 
 class Records(_Rows):

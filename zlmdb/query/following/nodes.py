@@ -18,7 +18,7 @@ from typing import Any, Optional, TypeVar, cast
 from uuid import UUID
 
 from ...values.base import is_a, show
-from .known import BOOL, UNKNOWN, Known, kind_of
+from .known import UNKNOWN, Known, kind_of
 
 N = TypeVar("N", bound="Node")
 Spell = Callable[["Node"], str]
@@ -195,19 +195,11 @@ class Nodes:
 
     def make(self, kind: type[N], *parts: Any) -> N:
         """The node ``kind(*parts)``. All parts but the last, what is known of it, say which one it is."""
-        key = (kind, *parts[:-1])
-        found: Optional[N] = self._made.get(key)
-        if found is None:
-            found = self._made[key] = kind(*parts)
-        return found
+        return self.once((kind, *parts[:-1]), lambda: kind(*parts))
 
     def constant(self, value: Any, known: Optional[Known] = None) -> Constant:
         """The node of the constant *value*."""
-        key = identity(value)
-        found: Optional[Constant] = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Constant(value, known or (BOOL if type(value) is bool else Known.of_value(value)))
-        return found
+        return self.once(identity(value), lambda: Constant(value, known or Known.of_value(value)))
 
     def once(self, key: Any, make: Callable[[], N]) -> N:
         """The node that *make* makes, if there is none for *key* yet."""
@@ -260,8 +252,7 @@ def shown(value: Any) -> str:
 
 def spelled(node: Node) -> str:
     """*node* as a Python expression, for people: constants and captured values by their names."""
-    text = node.source(spelled)
-    return text
+    return node.source(spelled)
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -17,37 +17,26 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class Sight(Seen):
-    """What is seen of the captured value number *slot*. Whatever is not said here ends the way."""
+class Opaque(Seen):
+    """What a function sees of something captured that it may only hold. Whatever else is not said ends the way."""
 
-    __slots__ = ("_session", "_slot")
+    __slots__ = ("_session",)
 
-    def __init__(self, session: Session, slot: int) -> None:
-        self._session, self._slot = session, slot
-
-    def node(self) -> Node:
-        return parameter(self._session, self._slot, SOMETHING, settled=False)
-
-    def original(self) -> Any:
-        return self._session.values[self._slot]
-
-    def ready(self) -> Callable[..., Any]:
-        """What is called to call it."""
-        return self
+    _session: Session
 
     def _name(self) -> str:
-        return self._session.captured.names[self._slot]
+        """What it is called in the function."""
+        raise NotImplementedError
+
+    def _kind(self) -> str:
+        """What it is."""
+        raise NotImplementedError
 
     def _blocked(self, what: str) -> NoReturn:
-        self._session.block(f"{what} of {self._name()}, which is {describe(self.original())}")
+        self._session.block(f"{what} of {self._name()}, which is {self._kind()}")
 
     def __getattr__(self, name: str) -> Any:
         return self._blocked(f"attribute {name}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in Sight.__slots__:
-            self._blocked(f"assigning to attribute {name}")
-        object.__setattr__(self, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._blocked("a call")
@@ -66,6 +55,9 @@ class Sight(Seen):
     def __iter__(self) -> Any:
         return self._blocked("iterating")
 
+    def __len__(self) -> int:
+        return self._blocked("len()")
+
     def __contains__(self, member: Any) -> bool:
         return self._blocked("searching")
 
@@ -74,6 +66,9 @@ class Sight(Seen):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._blocked("assigning to an item")
+
+    def __delitem__(self, key: Any) -> None:
+        self._blocked("deleting an item")
 
     def __str__(self) -> str:
         return self._blocked("str()")
@@ -85,6 +80,45 @@ class Sight(Seen):
 
     def __format__(self, how: str) -> str:
         return self._blocked("format()")
+
+
+class Sight(Opaque):
+    """What is seen of the captured value number *slot*."""
+
+    __slots__ = ("_slot",)
+
+    def __init__(self, session: Session, slot: int) -> None:
+        self._session, self._slot = session, slot
+
+    def node(self) -> Node:
+        return parameter(self._session, self._slot, SOMETHING, settled=False)
+
+    def original(self) -> Any:
+        return self._session.values[self._slot]
+
+    def ready(self) -> Callable[..., Any]:
+        """What is called to call it."""
+        return self
+
+    def _name(self) -> str:
+        return self._session.captured.names[self._slot]
+
+    def _kind(self) -> str:
+        return describe(self.original())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("_session", "_slot"):
+            self._blocked(f"assigning to attribute {name}")
+        object.__setattr__(self, name, value)
+
+
+class Truthy(Sight):
+    """Something that is true, as functions and modules are."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return True
 
 
 def parameter(session: Session, slot: int, known: Known, *, settled: bool) -> Parameter:

@@ -25,7 +25,7 @@ from .captured import (
 from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
 from .linked import Tables, table
 from .methods import METHODS
-from .opaque import Sight, parameter
+from .opaque import Sight, Truthy, parameter
 from .own import OWN
 from .pure import CLASSES, PURE, TRANSPARENT
 from .recorder import Recorder, applied
@@ -51,7 +51,7 @@ class Class(Sight):
         if cls in METHODS and name in METHODS[cls]:
             return functools.partial(_unbound, cls, name)
         if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
-            return session.see_value(self._slot, read_attribute, name, getattr(cls, name), self._name())
+            return session.see_read(self._slot, read_attribute, name, f"{self._name()}.{name}")
         member = read_static(cls, name)
         if isinstance(member, types.ClassMethodDescriptorType):  # date.fromisoformat is one
             return session.see(session.captured.read(self._slot, read_attribute, name, f"{self._name()}.{name}"))
@@ -98,7 +98,7 @@ def is_made_by_fields(cls: Any) -> bool:
     return hasattr(cls, "__struct_fields__") and str(kind.__module__).startswith("msgspec")
 
 
-class Module(Sight):
+class Module(Truthy):
     """A module: what it has is seen."""
 
     __slots__ = ()
@@ -107,9 +107,6 @@ class Module(Sight):
         if name.startswith("__") or read_own(self.original(), name) is MISSING:
             return self._blocked(f"attribute {name}")
         return self._session.see_read(self._slot, read_own, name, f"{self._name()}.{name}")
-
-    def __bool__(self) -> bool:
-        return True
 
 
 class Instance(Sight):
