@@ -12,7 +12,7 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from .answers import Text, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
-from .captured import Step, cells_again, frozen, plain_cells, read_again, read_static
+from .captured import CODE, Step, cells_again, frozen, plain_cells, read_again, read_static
 from .code import ByCode, understood
 from .debugged import stops_in
 from .folding import Changed, Folding
@@ -81,6 +81,11 @@ class Reading:
         made.ways, made.to_check, made.calls, made.debugged = 1, 0, bool(calls(node)), False
         made.links = _has_links(node)
         return made
+
+    @property
+    def helpers(self) -> Sequence[types.CodeType]:
+        """The code of the functions that it calls, as far as they were followed."""
+        return [step.expected for step in self.steps if step.check == CODE]
 
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
@@ -301,8 +306,8 @@ class Following:
             return self._read(function, condition)
         known = self._kept[condition]._kept.get(id(code))  # `ByCode.get`, without the call
         kept: Sequence[Reading] = known[1] if known is not None and known[0]() is code else ()
-        if kept and ("bdb" in modules or "pydevd" in modules) and stops_in(code):  # since it was read
-            kept = ()
+        if kept and ("bdb" in modules or "pydevd" in modules):
+            kept = [one for one in kept if not stops_in(code, *one.helpers)]  # since it was read
         for reading in kept:
             cells = reading.cells
             if cells is None or type(function) is not types.FunctionType:
