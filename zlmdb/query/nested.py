@@ -149,13 +149,7 @@ class _NestedWriter(Writer):
                     add("let_through(error)")
                 add(f"return general(question, {given}{outer})")
             add("return read")
-        source = str(self.source)
-        if self.programs.key_in_place is not None:
-            expression, names = self.programs.key_in_place
-            source = source.replace("load_key(key)", expression)
-            self.names.update(names)
-        made: Make = _NESTED.functions(self.programs.name, source, self.names)["make"]
-        return made
+        return self.made("make", _NESTED)
 
     def one(self) -> None:
         """Lines for the first row alone."""

@@ -7,6 +7,7 @@ whole.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,10 +22,9 @@ from ..handlers import let_through
 from ..values.paths import AS_TEXT, Path, without_parts
 from .expressions import Compare, Condition
 from .expressionsource import Asked, taken_of
-from .fieldsalone import parts_alone, spelled_in
 from .forms import ROWS, Form
-from .neededfields import taken
 from .projection import Projection
+from .recordpaths import parts_alone, taken
 
 if TYPE_CHECKING:
     from .programs import Programs
@@ -43,6 +43,11 @@ def among(value: Any, given: Any) -> bool:
 def _of_value(path: Path) -> str:
     """The expression of the field at *path*, which is one name, of ``value``."""
     return taken_of("value", path[0])
+
+
+def spelled_in(variable: str, source: Sequence[str]) -> bool:
+    """Whether lines of *source* name a *variable*."""
+    return any([re.search(rf"\b{variable}\b", line) for line in source])
 
 
 class RecordLines:

@@ -154,7 +154,8 @@ MEMBERS = (tuple, frozenset, list, set, range)
 SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
 """The bound that a comparison is."""
 
-_FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""What a comparison is from the other side."""
 
 _NOTHING: Any = object()
 
@@ -205,11 +206,11 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
         if subject is not None and type(value) in MEMBERS and len(value) <= CAP:
             return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
-    if operator not in _FLIPPED:
+    if operator == "!=":
         return None
     subject = asking.subject(left)
     if subject is None:
-        subject, right, operator = asking.subject(right), left, _FLIPPED[operator]
+        subject, right, operator = asking.subject(right), left, FLIPPED[operator]
     if not subject:
         return None
     value = _value(right, asking)

@@ -6,22 +6,21 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
+from ..values.paths import Path
 from .expressions import Compare, Condition, Joined, Negated
 from .expressionsource import Asked
 from .fieldtypes import compares
 from .following import Followed, Given, Node
 from .following import operations as ops
 from .following.nodes import Argument, Constant, Parameter
-from .projection import Path, Projection
-from .terms import conjuncts
+from .projection import Projection
+from .terms import FLIPPED, conjuncts
 
 if TYPE_CHECKING:
     from .programs import Programs
 
 Give = Union[Projection, Followed]
 """What is given of each record: something known, or what a function gives."""
-
-_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[Optional[Condition], list[Asked]]:
@@ -100,8 +99,8 @@ class _Translation:
     def _compared(self, node: ops.Compare) -> Optional[Condition]:
         if node.right.settled:
             return self._with(node.left, node.operator, node.right)
-        if node.left.settled and node.operator in _FLIPPED:
-            return self._with(node.right, _FLIPPED[node.operator], node.left)
+        if node.left.settled and node.operator in FLIPPED:
+            return self._with(node.right, FLIPPED[node.operator], node.left)
         return None
 
     def _with(self, field: Node, operator: str, other: Node) -> Optional[Condition]:
