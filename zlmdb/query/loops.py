@@ -62,7 +62,7 @@ class Writer(RecordLines):
     def loop(self, keyed: bool) -> Callable[..., Iterator[Any]]:
         """The function."""
         constants = self.constants
-        for number, one in enumerate([*self.asked, *self.want.asked]):
+        for number, one in enumerate(self.every):
             constants += "".join([f", {name}" for name in one.names(number)])
         bound = ", bound" if self.form.best else ""
         with self.block(f"def loop(scan_of, load, load_key, failed{constants}{bound}):"):

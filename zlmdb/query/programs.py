@@ -9,7 +9,6 @@ from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
 from ..values.paths import Path
 from .expressions import Compare, Condition
-from .expressionsource import Asked
 from .fieldtypes import vouches
 from .following import Following
 from .following.known import Home
@@ -17,6 +16,7 @@ from .forms import Form
 from .loops import Captured, Writer
 from .nestedrows import Keys
 from .projection import Projection
+from .recordlines import Body
 
 KEPT = 128
 """Loops that are kept for a table."""
@@ -51,10 +51,14 @@ class Programs:
                 self.prepared.clear()
             self.prepared[key] = prepared
 
-    def _keep_made(self, key: Any, made: Callable[..., Any]) -> Callable[..., Any]:
-        if len(self._made) >= KEPT:
-            self._made.clear()
-        self._made[key] = made
+    def _once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+        """What *make* makes, kept for the *key*."""
+        made = self._made.get(key)
+        if made is None:
+            made = make()
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            self._made[key] = made
         return made
 
     def type_of(self, name: str) -> Any:
@@ -80,8 +84,8 @@ class Programs:
         key = "of linked", *paths
         if key not in self.kept:
             whole = columns.lazy or not paths or not all([path[0] in columns.fields for path in paths])
-            writer = None if whole else Writer(self, None, (), (), Projection(tuple(paths), one=False), False)
-            self.kept[key] = None if writer is None else writer.reading(paths)
+            body = Body(None, (), (), Projection(tuple(paths), one=False))
+            self.kept[key] = None if whole else Writer(self, body).reading(paths)
         found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
 
@@ -108,28 +112,19 @@ class Programs:
             return value, False
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
 
-    def loop(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        keyed: bool, views: bool, form: Form,
-    ) -> Callable[..., Iterator[Any]]:  # fmt: skip
+    def loop(self, body: Body, keyed: bool, views: bool, form: Form) -> Callable[..., Iterator[Any]]:
         """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
 
         *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
-        of the condition as they are, *constants* in the form that is *stored* where that is so; *asked* are the
-        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews. What
-        the generator gives, *form* says.
+        of the condition as they are, *constants* in the form that is stored where that is so; *asked* are the
+        `arguments` of what functions compute. *views*: the records are memoryviews. What the generator gives, *form*
+        says.
         """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views, form
-        made = self._made.get(key)
-        if made is None:
-            made = self._keep_made(key, Writer(self, condition, stored, asked, want, views, form).loop(keyed))
-        found: Callable[..., Iterator[Any]] = made
-        return found
+        key = "loop", body.shape(), keyed, views, form
+        return self._once(key, lambda: Writer(self, body, views=views, form=form).loop(keyed))
 
     def listing(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        captured: Sequence[Captured], *, sparse: bool, dense: bool,
+        self, body: Body, captured: tuple[Captured, ...], *, sparse: bool, dense: bool
     ) -> Callable[..., list[Any]]:  # fmt: skip
         """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
 
@@ -137,17 +132,11 @@ class Programs:
         of a cursor. *captured* says where in *functions* the values are that the asked ones captured. *sparse*: there
         may be none of a key; otherwise that raises LookupError. Whatever it raises, the `loop` says what it means.
         """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse, dense
-        made = self._made.get(key)
-        if made is None:
-            writer = Writer(self, condition, stored, asked, want, False)
-            made = self._keep_made(key, writer.listing(captured, sparse, dense))
-        return made
+        key = "listing", body.shape(), captured, sparse, dense
+        return self._once(key, lambda: Writer(self, body).listing(captured, sparse, dense))
 
     def scanning(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        captured: Sequence[Captured], *, keyed: bool, limited: bool,
+        self, body: Body, captured: tuple[Captured, ...], *, keyed: bool, limited: bool
     ) -> Callable[..., list[Any]]:  # fmt: skip
         """As `listing`: the function ``(rows, key_of, functions, *given, *constants)``, of the bytes of all records.
 
@@ -155,10 +144,5 @@ class Programs:
         latest record, and is called for those that match. *limited*: the next argument is the number of rows to skip,
         then of those wanted, -1 for all.
         """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), keyed, limited, None
-        made = self._made.get(key)
-        if made is None:
-            writer = Writer(self, condition, stored, asked, want, False)
-            made = self._keep_made(key, writer.scanning(captured, keyed, limited))
-        return made
+        key = "scanning", body.shape(), captured, keyed, limited
+        return self._once(key, lambda: Writer(self, body).scanning(captured, keyed, limited))

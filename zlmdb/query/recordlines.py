@@ -19,6 +19,7 @@ from uuid import UUID
 
 from ..codegen import Source
 from ..handlers import let_through
+from ..namedtuples import NamedTuple
 from ..values.paths import AS_TEXT, Path, without_parts
 from .expressions import Compare, Condition
 from .expressionsource import Asked, taken_of
@@ -50,17 +51,37 @@ def spelled_in(variable: str, source: Sequence[str]) -> bool:
     return any([re.search(rf"\b{variable}\b", line) for line in source])
 
 
+class Body(NamedTuple):
+    """What a loop does with a record: it gives *want* if the *condition* and all that is *asked* of it hold.
+
+    *stored*: of each value that the condition compares with, whether it is in the form that is stored.
+    """
+
+    condition: Optional[Condition]
+    stored: tuple[bool, ...]
+    asked: Sequence[Asked]
+    want: Projection
+
+    @property
+    def every(self) -> list[Asked]:
+        """All that functions compute of the record."""
+        return [*self.asked, *self.want.asked]
+
+    def shape(self) -> Any:
+        """What is the same for two that differ in nothing but the values compared with and captured. Hashable."""
+        shape = None if self.condition is None else self.condition._shape()
+        return shape, self.stored, tuple([one.shape() for one in self.asked]), self.want.shape()
+
+
 class RecordLines:
     """Writes such lines."""
 
-    def __init__(
-        self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked],
-        want: Projection, views: bool, form: Form = ROWS,
-    ) -> None:  # fmt: skip
+    def __init__(self, programs: Programs, body: Body, *, views: bool = False, form: Form = ROWS) -> None:
         self.form = form
         self.blocks = "defaultdict(list)" if form.grouped else "[]" if form.listed else ""  # what holds many rows
         self.programs, self.columns = programs, programs.columns
-        self.asked, self.want, self.stored, self.views = asked, want, stored, views
+        self.asked, self.want, self.stored, self.every = body.asked, body.want, body.stored, body.every
+        self.views = views
         self.measured: list[int] = []  # the constants whose lengths are compared, too
         self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
@@ -73,12 +94,12 @@ class RecordLines:
         self.conjuncts: list[tuple[Condition, int]] = []
         """What must all hold of single fields, with the number of its first constant."""
         number = 0
-        for part in () if condition is None else condition._conjuncts():
+        for part in () if body.condition is None else body.condition._conjuncts():
             self.conjuncts.append((part, number))
             number += sum(1 for _ in part._compares())
         self.names: dict[str, Any] = {"among": among}
         self.names["StructError"] = struct.error, IndexError  # it is shorter than it should be
-        self.numbers = {id(one): number for number, one in enumerate([*asked, *want.asked])}
+        self.numbers = {id(one): number for number, one in enumerate(self.every)}
 
     def found(self, of_path: Callable[[tuple[str, ...]], str]) -> list[str]:
         """The lines for what is wanted of the record, whose fields *of_path* spells."""
@@ -273,8 +294,8 @@ class RecordLines:
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
         if not self.instead and (rest or self.asked or self.want.whole or self.want.paths):
-            every = [*self.asked, *self.want.asked]
-            some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every, also=True)
+            parted = not rest and not self.want.paths and "value" not in self.want.leaves()
+            some = self.narrowed(self.every, also=True) if parted else None
             first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
             if some or first_some:
                 self.load_some(some or first_some)
