@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import types
 import typing
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,12 +11,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
-from ..typeargs import annotated_names, nested_types, type_hints
+from ..typeargs import UNIONS, annotated_names, nested_types, type_hints
 from ..values.base import is_a, is_free, typename
 from ..values.describe import bound_types, renamed
 
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
-_QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
+QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 _MAPPINGS: set[Any] = {
     dict,
     OrderedDict,
@@ -47,7 +45,7 @@ def _last_type(holder: Any, path: Sequence[str], names: Mapping[str, Any]) -> An
     """The type of the last field of *path*, which *holder* has."""
     holder, name = without_none(holder), path[-1]
     origin = typing.get_origin(holder) or holder
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return _type_in_some(typing.get_args(holder), path, names)
     if is_free(holder) or not is_a(origin, type):
         return Any
@@ -106,9 +104,9 @@ def without_none(annotation: Any) -> Any:
     if same is not None:
         return without_none(same)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated or getattr(origin, "_name", None) in _QUALIFIERS:
+    if origin is Annotated or getattr(origin, "_name", None) in QUALIFIERS:
         return without_none(args[0])
-    if origin in _UNIONS and type(None) in args:
+    if origin in UNIONS and type(None) in args:
         rest = tuple(arg for arg in args if arg is not type(None))
         union: Any = Union
         return without_none(union[rest])
@@ -121,7 +119,7 @@ def fits(annotation: Any, value: Any) -> bool:
     origin: Any = typing.get_origin(annotation) or annotation
     if is_free(annotation):
         return True
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return any(fits(part, value) for part in typing.get_args(annotation))
     if origin is Literal:
         return any(type(value) is type(one) and value == one for one in typing.get_args(annotation))

@@ -10,11 +10,11 @@ from ..values.paths import Path
 from .expressions import Compare, Condition, Joined, Negated
 from .expressionsource import Asked
 from .fieldtypes import compares
-from .following import Followed, Given, Node
+from .following import Followed, Node
 from .following import operations as ops
 from .following.nodes import Argument, Constant, Parameter
 from .projection import Projection
-from .terms import FLIPPED, conjuncts
+from .terms import FLIPPED, NOTHING, conjuncts, value_of
 
 if TYPE_CHECKING:
     from .programs import Programs
@@ -106,8 +106,8 @@ class _Translation:
     def _with(self, field: Node, operator: str, other: Node) -> Optional[Condition]:
         if not isinstance(field, ops.Attribute):
             return None
-        value = self._value(other)
-        if value is None or value is _NOTHING:
+        value = value_of(other, self.followed.parameters)
+        if value is None or value is NOTHING:
             return None
         if operator == "in":
             if type(value) not in (tuple, frozenset):
@@ -122,15 +122,6 @@ class _Translation:
             found.source = self.followed, other.number
         return found
 
-    def _value(self, node: Node) -> Any:
-        if isinstance(node, Constant):
-            return node.value
-        try:
-            return node.evaluate(Given((), self.followed.parameters))
-        except Exception as error:  # it raises for each record, then
-            let_through(error)
-            return _NOTHING
-
     def _compare(self, field: Node, operator: str, value: Any, *, constant: bool = True) -> Optional[Compare]:
         path = _path(field, self.followed, self.programs)
         if path is None:
@@ -144,6 +135,3 @@ class _Translation:
             let_through(error)
             return None
         return compare
-
-
-_NOTHING: Any = object()

@@ -12,7 +12,7 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from .answers import Text, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
-from .captured import CODE, Step, cells_again, frozen, plain_cells, read_again, read_static
+from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_again, read_static
 from .code import ByCode, understood
 from .debugged import stops_in
 from .folding import Changed, Folding
@@ -57,30 +57,25 @@ class Reading:
         "ways",
     )
 
-    def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
-        self.node = node
-        self.keyed = keyed
+    def __init__(
+        self, node: Node, *, keyed: bool, condition: bool = True, session: Optional[Session] = None, ways: int = 1
+    ) -> None:  # fmt: skip
+        """Without a *session*, *node* was made of a part of another function that was followed and checked."""
+        self.node, self.keyed, self.condition, self.ways = node, keyed, condition, ways
         self.kept: dict[Any, Any] = {}  # what is made of it elsewhere
-        self.steps: tuple[Step, ...] = tuple(session.captured.steps)
-        self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
-        self.cells = None if self.guards else plain_cells(self.steps)
-        self.ways = ways
-        self.condition = condition
-        self.debugged = session.debugged
-        self.to_check = _CHECKED
+        self.steps: tuple[Step, ...] = ()
+        self.guards: tuple[tuple[Node, bool, Any], ...] = ()
+        self.cells: Optional[Cells] = None
+        self.debugged, self.to_check = False, 0
+        if session is not None:
+            self.steps = tuple(session.captured.steps)
+            self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
+            self.cells = None if self.guards else plain_cells(self.steps)
+            self.debugged, self.to_check = session.debugged, _CHECKED
         self.calls = bool(calls(node))
-        self.links = _has_links(node)
+        self.links = any([isinstance(one, (Link, Referred, Holds)) for one in walk(node)])
+        """Whether it asks something of records of other tables."""
         self.trusted = True
-
-    @classmethod
-    def of(cls, node: Node, *, keyed: bool, condition: bool = True) -> Reading:
-        """Of *node*, which was made of a part of another function that was followed and checked."""
-        made = cls.__new__(cls)
-        made.node, made.keyed, made.condition, made.trusted = node, keyed, condition, True
-        made.kept, made.steps, made.guards, made.cells = {}, (), (), None
-        made.ways, made.to_check, made.calls, made.debugged = 1, 0, bool(calls(node)), False
-        made.links = _has_links(node)
-        return made
 
     @property
     def helpers(self) -> Sequence[types.CodeType]:
@@ -98,11 +93,6 @@ class Reading:
         except Exception as error:
             let_through(error)
             return None
-
-
-def _has_links(node: Node) -> bool:
-    """Whether *node* asks something of records of other tables."""
-    return any([isinstance(one, (Link, Referred, Holds)) for one in walk(node)])
 
 
 def _holds(guard: tuple[Node, bool, Any], given: Given) -> bool:
@@ -337,7 +327,9 @@ class Following:
         finally:
             values = list(session.values)
             session.forget()
-        return Followed(Reading(node, session, ways, condition is True, takes_key(function)), function, values)
+        keyed = takes_key(function)
+        reading = Reading(node, keyed=keyed, condition=condition is True, session=session, ways=ways)
+        return Followed(reading, function, values)
 
     def _explored(self, session: Session, function: Function, condition: Use) -> tuple[Node, int]:
         if not understood():

@@ -10,19 +10,19 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Number
-from typing import Annotated, Any, Literal, Optional, Union, cast
+from typing import Annotated, Any, Literal, Optional, cast
 from uuid import UUID
 
+from ...typeargs import UNIONS
 from ...values.base import is_a, is_free
 from ...values.describe import bound_types, renamed
-from ..fieldtypes import field_hints, fits, without_none
+from ..fieldtypes import QUALIFIERS, field_hints, fits, without_none
 
 PLAIN = (bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID, complex)
 """Types whose values cannot change, whose methods are pure, and which people compare and order."""
 
 NUMBERS = {bool, int, float, Decimal}
 CONTAINERS = (list, tuple, set, frozenset, dict)
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
 _MISSING: Any = object()
 
 
@@ -45,7 +45,8 @@ class Known:
         self._attributes: Optional[dict[str, Known]] = None
         self._element: Any = _MISSING
         if self.optional:
-            self.required = home.known(self.annotation) if _says_less(annotation, self.annotation) else SOMETHING
+            alone = self.annotation is not annotation and not may_be_none(self.annotation)
+            self.required = home.known(self.annotation) if alone else SOMETHING
 
     @classmethod
     def of_value(cls, value: Any) -> Known:
@@ -156,11 +157,11 @@ def may_be_none(annotation: Any) -> bool:
     if is_free(annotation) or annotation is type(None):
         return True
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return any(may_be_none(arg) for arg in args)
     if origin is Literal:
         return None in args
-    if origin is Annotated or getattr(origin, "_name", None) in {"Required", "NotRequired", "ReadOnly", "Final"}:
+    if origin is Annotated or getattr(origin, "_name", None) in QUALIFIERS:
         return may_be_none(args[0])
     return False
 
@@ -217,11 +218,6 @@ class _Something:
 def is_strict(cls: Optional[type[Any]]) -> bool:
     """Whether instances of *cls* equal nothing but their like: others may say anything when they are compared."""
     return cls is not None and (cls in PLAIN or cls in CONTAINERS or issubclass(cls, enum.Enum))
-
-
-def _says_less(annotation: Any, bare: Any) -> bool:
-    """Whether *bare* is *annotation* without a None, and can be asked on its own."""
-    return bare is not annotation and not may_be_none(bare)
 
 
 _HOME = Home()
