@@ -51,8 +51,7 @@ class Known:
     @classmethod
     def of_value(cls, value: Any) -> Known:
         """What is known of a value that is there."""
-        kind = kind_of(value)
-        return NONE if value is None else _HOME.known(kind) if kind in PLAIN or kind in CONTAINERS else SOMETHING
+        return NONE if value is None else _OF_KIND.get(kind_of(value), SOMETHING)
 
     @property
     def plain(self) -> bool:
@@ -224,6 +223,7 @@ _HOME = Home()
 SOMETHING = Known(_Something, _HOME)
 """What is known of what is not None, and nothing more."""
 SOMETHING.cls = None
+_OF_KIND: Mapping[Any, Known] = {kind: _HOME.known(kind) for kind in (*PLAIN, *CONTAINERS)}
 UNKNOWN = _HOME.known(Any)
 NONE = _HOME.known(type(None))
 BOOL = _HOME.known(bool)

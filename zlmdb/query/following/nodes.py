@@ -195,7 +195,11 @@ class Nodes:
 
     def make(self, kind: type[N], *parts: Any) -> N:
         """The node ``kind(*parts)``. All parts but the last, what is known of it, say which one it is."""
-        return self.once((kind, *parts[:-1]), lambda: kind(*parts))
+        key = (kind, *parts[:-1])
+        found: Optional[N] = self._made.get(key)
+        if found is None:  # as `once`, without the calls: most are made here
+            found = self._made[key] = kind(*parts)
+        return found
 
     def constant(self, value: Any, known: Optional[Known] = None) -> Constant:
         """The node of the constant *value*."""

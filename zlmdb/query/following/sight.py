@@ -36,7 +36,7 @@ def node_of(trace: Trace, value: Any) -> Node:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
     kind = kind_of(value)
-    if value is ... or is_constant(value):
+    if kind in PLAIN or value is ... or is_constant(value):
         return trace.nodes.constant(value)
     if isinstance(value, Seen):
         return value.node()
