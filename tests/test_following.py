@@ -14,6 +14,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import InvalidOperation
+from types import ModuleType
 from typing import Any, NamedTuple, Optional, TypedDict
 
 import attrs
@@ -848,6 +849,20 @@ def test_a_python_without_a_known_instruction_is_not_understood(monkeypatch: pyt
     followed = following().condition(lambda u: u.age > 3)
     assert followed.reasons == ("this version of Python is not known",)
     assert followed(users()[0]) is True
+
+
+@pytest.mark.parametrize("name", ["node", "original", "ready", "_name", "_kind", "_session", "_slot", "_blocked"])
+def test_what_objects_classes_and_modules_have_is_found_whatever_it_is_called(name: str) -> None:
+    for held in (Held(), type("Held", (), {}), ModuleType("held")):
+        setattr(held, name, False)
+        function = eval(f"lambda u: u.age > 30 if held.{name} else u.age < 30", {"held": held})
+        followed = following().condition(function)
+        assert repr(followed) == "(u.age < 30)"
+        agree(followed, function, users(), condition=True)
+
+
+class Held:
+    """It has what the test gives to it."""
 
 
 def test_more_ways_than_are_followed_are_called() -> None:

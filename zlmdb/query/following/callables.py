@@ -23,10 +23,10 @@ class Function(Truthy):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._session.copy(self._slot)(*args, **kwargs)
+        return self.zlmdb_session.copy(self.zlmdb_slot)(*args, **kwargs)
 
-    def ready(self) -> Callable[..., Any]:
-        return cast("Callable[..., Any]", self._session.copy(self._slot))
+    def zlmdb_ready(self) -> Callable[..., Any]:
+        return cast("Callable[..., Any]", self.zlmdb_session.copy(self.zlmdb_slot))
 
 
 class Method(Truthy):
@@ -35,7 +35,7 @@ class Method(Truthy):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        session, slot = self._session, self._slot
+        session, slot = self.zlmdb_session, self.zlmdb_slot
         holder = session.see_read(slot, read_attribute, "__self__")
         return session.see_read(slot, read_attribute, "__func__")(holder, *args, **kwargs)
 
@@ -46,9 +46,9 @@ class Partial(Truthy):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        session, slot = self._session, self._slot
-        given = session.captured.read(slot, read_attribute, "args", f"{self._name()}.args")
-        named = session.captured.read(slot, read_attribute, "keywords", f"{self._name()}.keywords")
+        session, slot = self.zlmdb_session, self.zlmdb_slot
+        given = session.captured.read(slot, read_attribute, "args", f"{self.zlmdb_name()}.args")
+        named = session.captured.read(slot, read_attribute, "keywords", f"{self.zlmdb_name()}.keywords")
         before = [session.see_read(given, read_item, number) for number in range(session.sure(given, read_length))]
         keywords = {name: session.see_read(named, read_item, name) for name in session.sure(named, read_names)}
         return session.see_read(slot, read_attribute, "func")(*before, *args, **{**keywords, **kwargs})
@@ -86,10 +86,10 @@ class Getter(Truthy):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = self._session.sure(self._slot, read_reduced)
+        made = self.zlmdb_session.sure(self.zlmdb_slot, read_reduced)
         if any(isinstance(one, str) and "__" in one for one in made):
-            self._blocked("a call")
-        return self.original()(*args, **kwargs)
+            self.zlmdb_blocked("a call")
+        return self.zlmdb_original()(*args, **kwargs)
 
 
 class Cached(Truthy):
@@ -98,7 +98,7 @@ class Cached(Truthy):
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._session.see_read(self._slot, read_own, "__wrapped__")(*args, **kwargs)
+        return self.zlmdb_session.see_read(self.zlmdb_slot, read_own, "__wrapped__")(*args, **kwargs)
 
 
 class Pure(Truthy):
@@ -117,7 +117,7 @@ class Pure(Truthy):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own: Any = OWN.get(self._function)
         if own is not None:
-            return own(self._session, *args, **kwargs)
+            return own(self.zlmdb_session, *args, **kwargs)
         if not holds_recorded(args) and not holds_recorded(kwargs):
             return self._function(*args, **kwargs)
-        return applied(self._session, self._function, args, kwargs, self._known)
+        return applied(self.zlmdb_session, self._function, args, kwargs, self._known)

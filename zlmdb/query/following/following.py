@@ -339,7 +339,7 @@ class Following:
 
         def once() -> Node:
             seen = session.see(0)
-            ready = seen.ready() if isinstance(seen, Sight) else seen  # before anything is recorded
+            ready = seen.zlmdb_ready() if isinstance(seen, Sight) else seen  # before anything is recorded
             answer = ready(*[session.recorded(argument) for argument in arguments])
             if condition is not False:
                 refuse_method(session, answer, "" if condition is True else condition)

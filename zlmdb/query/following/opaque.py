@@ -18,97 +18,100 @@ if TYPE_CHECKING:
 
 
 class Opaque(Seen):
-    """What a function sees of something captured that it may only hold. Whatever else is not said ends the way."""
+    """What a function sees of something captured that it may only hold. Whatever else is not said ends the way.
 
-    __slots__ = ("_session",)
+    Its own names begin with ``zlmdb_``: every other one is a name of what it stands for.
+    """
 
-    _session: Session
+    __slots__ = ("zlmdb_session",)
 
-    def _name(self) -> str:
+    zlmdb_session: Session
+
+    def zlmdb_name(self) -> str:
         """What it is called in the function."""
         raise NotImplementedError
 
-    def _kind(self) -> str:
+    def zlmdb_kind(self) -> str:
         """What it is."""
         raise NotImplementedError
 
-    def _blocked(self, what: str) -> NoReturn:
-        self._session.block(f"{what} of {self._name()}, which is {self._kind()}")
+    def zlmdb_blocked(self, what: str) -> NoReturn:
+        self.zlmdb_session.block(f"{what} of {self.zlmdb_name()}, which is {self.zlmdb_kind()}")
 
     def __getattr__(self, name: str) -> Any:
-        return self._blocked(f"attribute {name}")
+        return self.zlmdb_blocked(f"attribute {name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._blocked("a call")
+        return self.zlmdb_blocked("a call")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Recorder):
             return NotImplemented  # then that is asked
-        return self._blocked("comparing")
+        return self.zlmdb_blocked("comparing")
 
     def __hash__(self) -> int:
-        return self._blocked("hash()")
+        return self.zlmdb_blocked("hash()")
 
     def __bool__(self) -> bool:
-        return self._blocked("the truth")
+        return self.zlmdb_blocked("the truth")
 
     def __iter__(self) -> Any:
-        return self._blocked("iterating")
+        return self.zlmdb_blocked("iterating")
 
     def __len__(self) -> int:
-        return self._blocked("len()")
+        return self.zlmdb_blocked("len()")
 
     def __contains__(self, member: Any) -> bool:
-        return self._blocked("searching")
+        return self.zlmdb_blocked("searching")
 
     def __getitem__(self, key: Any) -> Any:
-        return self._blocked("an item")
+        return self.zlmdb_blocked("an item")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._blocked("assigning to an item")
+        self.zlmdb_blocked("assigning to an item")
 
     def __delitem__(self, key: Any) -> None:
-        self._blocked("deleting an item")
+        self.zlmdb_blocked("deleting an item")
 
     def __str__(self) -> str:
-        return self._blocked("str()")
+        return self.zlmdb_blocked("str()")
 
     def __repr__(self) -> str:
         if is_debugging(sys._getframe(1)):
-            return f"<placeholder {self._name()}, while zlmdb reads the function>"
-        return self._blocked("repr()")
+            return f"<placeholder {self.zlmdb_name()}, while zlmdb reads the function>"
+        return self.zlmdb_blocked("repr()")
 
     def __format__(self, how: str) -> str:
-        return self._blocked("format()")
+        return self.zlmdb_blocked("format()")
 
 
 class Sight(Opaque):
     """What is seen of the captured value number *slot*."""
 
-    __slots__ = ("_slot",)
+    __slots__ = ("zlmdb_slot",)
 
     def __init__(self, session: Session, slot: int) -> None:
-        self._session, self._slot = session, slot
+        self.zlmdb_session, self.zlmdb_slot = session, slot
 
-    def node(self) -> Node:
-        return parameter(self._session, self._slot, SOMETHING, settled=False)
+    def zlmdb_value(self) -> Node:
+        return parameter(self.zlmdb_session, self.zlmdb_slot, SOMETHING, settled=False)
 
-    def original(self) -> Any:
-        return self._session.values[self._slot]
+    def zlmdb_original(self) -> Any:
+        return self.zlmdb_session.values[self.zlmdb_slot]
 
-    def ready(self) -> Callable[..., Any]:
+    def zlmdb_ready(self) -> Callable[..., Any]:
         """What is called to call it."""
         return self
 
-    def _name(self) -> str:
-        return self._session.captured.names[self._slot]
+    def zlmdb_name(self) -> str:
+        return self.zlmdb_session.captured.names[self.zlmdb_slot]
 
-    def _kind(self) -> str:
-        return describe(self.original())
+    def zlmdb_kind(self) -> str:
+        return describe(self.zlmdb_original())
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("_session", "_slot"):
-            self._blocked(f"assigning to attribute {name}")
+        if name not in ("zlmdb_session", "zlmdb_slot"):
+            self.zlmdb_blocked(f"assigning to attribute {name}")
         object.__setattr__(self, name, value)
 
 

@@ -45,7 +45,7 @@ def own_isinstance(trace: Trace, value: Any, classes: Any, /) -> Any:
 def _classes(trace: Trace, classes: Any) -> Any:
     if kind_of(classes) is tuple:
         return tuple([_classes(trace, one) for one in classes])
-    found = classes.original() if isinstance(classes, Seen) else classes
+    found = classes.zlmdb_original() if isinstance(classes, Seen) else classes
     if found is None or type(found) is not type:
         return trace.block("isinstance() of what is no plain class")
     return found
@@ -121,7 +121,7 @@ class Iterated(Seen):
     def __init__(self, node: Node) -> None:
         self._node = node
 
-    def node(self) -> Node:
+    def zlmdb_value(self) -> Node:
         return self._node
 
 

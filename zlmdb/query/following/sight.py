@@ -19,11 +19,11 @@ class Seen:
 
     __slots__ = ()
 
-    def node(self) -> Node:
+    def zlmdb_value(self) -> Node:
         """It as a value."""
         raise NotImplementedError
 
-    def original(self) -> Any:
+    def zlmdb_original(self) -> Any:
         """The thing itself."""
         raise NotImplementedError
 
@@ -39,7 +39,7 @@ def node_of(trace: Trace, value: Any) -> Node:
     if kind in PLAIN or value is ... or is_constant(value):
         return trace.nodes.constant(value)
     if isinstance(value, Seen):
-        return value.node()
+        return value.zlmdb_value()
     if kind is tuple:
         return _display(trace, tuple, value, Known.of_value(()))
     if kind is list:
