@@ -865,6 +865,27 @@ class Held:
     """It has what the test gives to it."""
 
 
+class Doubling:
+    """A descriptor that gives another value than the instance has in its dict."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, holder: Any, owner: Any = None) -> int:
+        return int(vars(holder)[self.name] * 2)
+
+    def __set__(self, holder: Any, value: int) -> None:
+        vars(holder)[self.name] = value
+
+
+def test_a_descriptor_is_asked_before_the_object_that_has_a_value_of_that_name() -> None:
+    held = type("Held", (), {"age": Doubling()})()
+    held.age = 15
+    followed = following().condition(lambda u: u.age > held.age)
+    assert followed.reasons == ("held.age, which is a Doubling",)
+    agree(followed, lambda u: u.age > 30, users(), condition=True)
+
+
 def test_more_ways_than_are_followed_are_called() -> None:
     function = eval("lambda u: " + " ^ ".join(f"(u.age > {number})" for number in range(7)))
     followed = following().condition(function)

@@ -106,6 +106,10 @@ class Sight(Opaque):
     def zlmdb_name(self) -> str:
         return self.zlmdb_session.captured.names[self.zlmdb_slot]
 
+    def zlmdb_part(self, read: Callable[[Any, str], Any], name: str) -> Any:
+        """What is seen of what it has as *name*, which *read* gives."""
+        return self.zlmdb_session.see_read(self.zlmdb_slot, read, name, f"{self.zlmdb_name()}.{name}")
+
     def zlmdb_kind(self) -> str:
         return describe(self.zlmdb_original())
 

@@ -45,19 +45,17 @@ class Class(Sight):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        session, cls = self.zlmdb_session, self.zlmdb_original()
+        cls = self.zlmdb_original()
         if name.startswith("__") or type(cls) not in _PLAIN_CLASSES:
             return self.zlmdb_blocked(f"attribute {name}")
         if cls in METHODS and name in METHODS[cls]:
             return functools.partial(_unbound, cls, name)
         if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
-            return session.see_read(self.zlmdb_slot, read_attribute, name, f"{self.zlmdb_name()}.{name}")
+            return self.zlmdb_part(read_attribute, name)
         member = read_static(cls, name)
         if isinstance(member, types.ClassMethodDescriptorType):  # date.fromisoformat is one
-            return session.see(
-                session.captured.read(self.zlmdb_slot, read_attribute, name, f"{self.zlmdb_name()}.{name}")
-            )
-        return session.of_class(self, self.zlmdb_slot, read_static, name, member)
+            return self.zlmdb_part(read_attribute, name)
+        return self.zlmdb_session.of_class(self, self.zlmdb_slot, read_static, name, member)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         cls = self.zlmdb_original()
@@ -108,7 +106,7 @@ class Module(Truthy):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or read_own(self.zlmdb_original(), name) is MISSING:
             return self.zlmdb_blocked(f"attribute {name}")
-        return self.zlmdb_session.see_read(self.zlmdb_slot, read_own, name, f"{self.zlmdb_name()}.{name}")
+        return self.zlmdb_part(read_own, name)
 
 
 class Instance(Sight):
@@ -117,18 +115,17 @@ class Instance(Sight):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        session, value, cls = self.zlmdb_session, self.zlmdb_original(), kind_of(self.zlmdb_original())
+        value, cls = self.zlmdb_original(), kind_of(self.zlmdb_original())
         if name.startswith("__") or not looks_up_plainly(cls):
             return self.zlmdb_blocked(f"attribute {name}")
         member = read_static(cls, name)
-        shown = f"{self.zlmdb_name()}.{name}"
         if isinstance(member, types.MemberDescriptorType):
-            return session.see_read(self.zlmdb_slot, read_attribute, name, shown)
-        if name in getattr(value, "__dict__", ()) and not isinstance(member, property):
-            return session.see_read(self.zlmdb_slot, read_own, name, shown)
+            return self.zlmdb_part(read_attribute, name)
+        if name in getattr(value, "__dict__", ()) and not _comes_first(member):
+            return self.zlmdb_part(read_own, name)
         if member is MISSING:
             raise AttributeError(name)
-        return session.of_class(self, self.zlmdb_slot, read_class, name, member)
+        return self.zlmdb_session.of_class(self, self.zlmdb_slot, read_class, name, member)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         member = read_class(self.zlmdb_original(), "__call__")
@@ -139,6 +136,12 @@ class Instance(Sight):
     def __bool__(self) -> bool:
         cls = kind_of(self.zlmdb_original())
         return True if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__") else self.zlmdb_blocked("the truth")
+
+
+def _comes_first(member: Any) -> bool:
+    """Whether what a class defines is asked for a value before the instance: a property, and what else is like one."""
+    kind = kind_of(member)
+    return hasattr(kind, "__get__") and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
 
 
 def sight(session: Session, slot: int) -> Any:
