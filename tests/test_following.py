@@ -865,6 +865,47 @@ class Held:
     """It has what the test gives to it."""
 
 
+class Settings:
+    old = True
+    least = 17
+
+    def holds(self, age: int) -> bool:
+        return age > 30
+
+
+def test_what_an_object_has_in_place_of_what_its_class_defines_counts() -> None:
+    own = Settings()
+    own.old, own.least, own.holds = False, 31, lambda age: age > 17  # type: ignore[method-assign]
+    for make in (
+        lambda held: lambda u: u.age > 30 if held.old else u.age < 30,
+        lambda held: lambda u: u.age > held.least,
+        lambda held: lambda u: held.holds(u.age),
+    ):
+        reader = following()
+        for held in (Settings(), own, Settings()):
+            agree(reader.condition(make(held)), make(held), users(), condition=True)
+
+
+@dataclass
+class Grown:
+    age: int
+    least = 18
+    old = False
+
+    def __post_init__(self) -> None:
+        self.old = self.age > self.least
+
+    @property
+    def young(self) -> bool:
+        return self.age < 18
+
+
+def test_what_a_record_has_in_place_of_what_its_class_defines_counts() -> None:
+    reader = following(Grown)
+    for function in (lambda one: one.old, lambda one: one.young):
+        agree(reader.condition(function), function, [Grown(3), Grown(33)], condition=True)
+
+
 class Doubling:
     """A descriptor that gives another value than the instance has in its dict."""
 

@@ -104,9 +104,16 @@ def looks_up_plainly(cls: Any) -> bool:
     return not hasattr(cls, "__getattr__") and not written
 
 
+def comes_first(member: Any) -> bool:
+    """Whether what a class defines is asked for a value before the instance: a property, and what else is like one."""
+    kind = kind_of(member)
+    return hasattr(kind, "__get__") and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
+
+
 def read_class(holder: Any, name: str) -> Any:
-    """What the class of an instance defines."""
-    return read_static(type(holder), name)
+    """What the class of an instance defines, where the instance itself has nothing of that name instead."""
+    found = read_static(type(holder), name)
+    return MISSING if name in getattr(holder, "__dict__", ()) and not comes_first(found) else found
 
 
 def read_constant(holder: Any, what: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union, cast
 from ...values.base import typename
 from ...values.pydantics import is_pydantic
 from .captured import MISSING, read_static
-from .known import CONTAINERS, SOMETHING, UNKNOWN, Known
+from .known import CONTAINERS, SOMETHING, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodes import Constant, Node
 from .operations import Attribute, Item, Method
@@ -40,6 +40,8 @@ def attribute(recorder: Recorder, name: str) -> Any:
     if is_enum_class(cls) and name in ENUM:
         return trace.recorded(trace.nodes.make(Attribute, node, name, False, ENUM[name]))
     if member is not MISSING:
+        if not hasattr(kind_of(member), "__get__") and _has_more(cls, name):
+            trace.block(f"{node!r}.{name}, which each {typename(cls)} may have for itself")
         return trace.member(recorder, cls, name, member)
     return _missing(recorder, cls, name)
 

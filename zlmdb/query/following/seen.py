@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .callables import Cached, Function, Getter, Method, Partial, Pure
 from .captured import (
     MISSING,
+    comes_first,
     is_settled,
     looks_up_plainly,
     read_attribute,
@@ -121,7 +122,7 @@ class Instance(Sight):
         member = read_static(cls, name)
         if isinstance(member, types.MemberDescriptorType):
             return self.zlmdb_part(read_attribute, name)
-        if name in getattr(value, "__dict__", ()) and not _comes_first(member):
+        if name in getattr(value, "__dict__", ()) and not comes_first(member):
             return self.zlmdb_part(read_own, name)
         if member is MISSING:
             raise AttributeError(name)
@@ -136,12 +137,6 @@ class Instance(Sight):
     def __bool__(self) -> bool:
         cls = kind_of(self.zlmdb_original())
         return True if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__") else self.zlmdb_blocked("the truth")
-
-
-def _comes_first(member: Any) -> bool:
-    """Whether what a class defines is asked for a value before the instance: a property, and what else is like one."""
-    kind = kind_of(member)
-    return hasattr(kind, "__get__") and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
 
 
 def sight(session: Session, slot: int) -> Any:
