@@ -36,6 +36,7 @@ class Opaque(Seen):
         raise NotImplementedError
 
     def zlmdb_blocked(self, what: str) -> NoReturn:
+        """End the way, since *what* is done with it."""
         self.zlmdb_session.block(f"{what} of {self.zlmdb_name()}, which is {self.zlmdb_kind()}")
 
     def __getattr__(self, name: str) -> Any:
