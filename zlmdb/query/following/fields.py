@@ -34,7 +34,7 @@ def attribute(recorder: Recorder, name: str) -> Any:
         return _of_plain(recorder, plain, name)
     found = known.fields().get(name)
     member = read_static(cls, name)
-    if found is not None and not (isinstance(member, (property, cached_property)) and _computes(cls, name)):
+    if found is not None and not _computes(cls, name, member):
         field = trace.memory[node, name] = trace.nodes.make(Attribute, node, name, False, found)
         return trace.recorded(field)
     if is_enum_class(cls) and name in ENUM:
@@ -46,8 +46,10 @@ def attribute(recorder: Recorder, name: str) -> Any:
     return _missing(recorder, cls, name)
 
 
-def _computes(cls: type[Any], name: str) -> bool:
-    """Whether the property *name* is the program's own. On PyPy a namedtuple has one for each of its fields."""
+def _computes(cls: type[Any], name: str, member: object) -> bool:
+    """Whether *member* is a property of the program's own. On PyPy a namedtuple has one for each of its fields."""
+    if not isinstance(member, (property, cached_property)):
+        return False
     owner = next(one for one in cls.__mro__ if name in vars(one))
     return not (tuple in owner.__mro__ and "_fields" in vars(owner))
 
