@@ -24,6 +24,8 @@ from random import Random
 from types import new_class
 from typing import Annotated, Any, NamedTuple, Optional
 
+from plain_rows import Pairs
+
 import zlmdb
 from zlmdb import desc
 
@@ -191,93 +193,14 @@ def spec_of(chance: Random) -> Spec:
 
 # -- the same over plain dicts -----------------------------------------------------------------------------------------
 
-Rows = list[tuple[Any, Any]]
 
-
-def called(function: Any, key: Any, value: Any) -> Any:
-    return (
-        function(key, value)
-        if function.__code__.co_argcount - len(function.__defaults__ or ()) == 2
-        else function(value)
-    )
-
-
-class Found:
-    """A list with the methods of a `Reads`."""
-
-    def __init__(self, rows: Iterable[Any]) -> None:
-        self.rows = list(rows)
-
-    def all(self) -> list[Any]:
-        return self.rows
-
-    def first(self) -> Any:
-        return self.rows[0] if self.rows else None
-
-    def last(self) -> Any:
-        return self.rows[-1] if self.rows else None
-
-    def count(self) -> int:
-        return len(self.rows)
-
-    def sum(self) -> Any:
-        return sum(self.rows)
-
-    def min(self) -> Any:
-        return min(self.rows, default=None)
-
-    def max(self) -> Any:
-        return max(self.rows, default=None)
-
-    def distinct(self) -> Found:
-        return Found(dict.fromkeys(self.rows))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.rows)
-
-    def __bool__(self) -> bool:
-        return bool(self.rows)
-
-
-class Chosen(Found):
-    """A list of pairs with the methods of a `Selection`."""
-
-    def select(self, reverse: bool = False) -> Chosen:
-        return Chosen(self.rows[::-1] if reverse else self.rows)
-
-    def where(self, matches: Any) -> Chosen:
-        return Chosen(row for row in self.rows if called(matches, *row))
-
-    def order_by(self, by: Any, reverse: bool = False) -> Chosen:
-        rows = sorted(self.rows, key=lambda row: called(by, *row))
-        return Chosen(rows[::-1] if reverse else rows)
-
-    def limit(self, count: int, skip: int = 0) -> Chosen:
-        return Chosen(self.rows[skip : skip + count])
-
-    def fields(self, give: Any) -> Found:
-        return Found(called(give, *row) for row in self.rows)
-
-    def keys(self) -> Found:
-        return Found(key for key, _ in self.rows)
-
-    def values(self) -> Found:
-        return Found(value for _, value in self.rows)
-
-    def group_by(self, by: Any, into: Any) -> dict[Any, Any]:
-        groups: dict[Any, Rows] = {}
-        for row in self.rows:
-            groups.setdefault(called(by, *row), []).append(row)
-        return {key: into(Chosen(rows)) for key, rows in groups.items()}
-
-    def __contains__(self, key: Any) -> bool:
-        return any(one == key for one, _ in self.rows)
-
-
-class PlainTable(Chosen):
+class PlainTable(Pairs):
     def __init__(self, records: dict[Any, Any]) -> None:
         super().__init__(sorted(records.items()))
         self.records = records
+
+    def select(self, reverse: bool = False) -> Pairs:
+        return Pairs(self.rows[::-1] if reverse else self.rows)
 
     def __getitem__(self, key: Any) -> Any:
         return self.records[key]
@@ -299,8 +222,8 @@ class PlainIndex:
     def __init__(self, table: PlainTable, link: Link) -> None:
         self.table, self.link = table, link
 
-    def __getitem__(self, key: Any) -> Chosen:
-        return Chosen(row for row in self.table.rows if key in self.link.keys(row[1]))
+    def __getitem__(self, key: Any) -> Pairs:
+        return Pairs(row for row in self.table.rows if key in self.link.keys(row[1]))
 
     def __contains__(self, key: Any) -> bool:
         return bool(self[key])

@@ -14,6 +14,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import InvalidOperation
+from types import ModuleType
 from typing import Any, NamedTuple, Optional, TypedDict
 
 import attrs
@@ -848,6 +849,82 @@ def test_a_python_without_a_known_instruction_is_not_understood(monkeypatch: pyt
     followed = following().condition(lambda u: u.age > 3)
     assert followed.reasons == ("this version of Python is not known",)
     assert followed(users()[0]) is True
+
+
+@pytest.mark.parametrize("name", ["node", "original", "ready", "_name", "_kind", "_session", "_slot", "_blocked"])
+def test_what_objects_classes_and_modules_have_is_found_whatever_it_is_called(name: str) -> None:
+    for held in (Held(), type("Held", (), {}), ModuleType("held")):
+        setattr(held, name, False)
+        function = eval(f"lambda u: u.age > 30 if held.{name} else u.age < 30", {"held": held})
+        followed = following().condition(function)
+        assert repr(followed) == "(u.age < 30)"
+        agree(followed, function, users(), condition=True)
+
+
+class Held:
+    """It has what the test gives to it."""
+
+
+class Settings:
+    old = True
+    least = 17
+
+    def holds(self, age: int) -> bool:
+        return age > 30
+
+
+def test_what_an_object_has_in_place_of_what_its_class_defines_counts() -> None:
+    own = Settings()
+    own.old, own.least, own.holds = False, 31, lambda age: age > 17  # type: ignore[method-assign]
+    for make in (
+        lambda held: lambda u: u.age > 30 if held.old else u.age < 30,
+        lambda held: lambda u: u.age > held.least,
+        lambda held: lambda u: held.holds(u.age),
+    ):
+        reader = following()
+        for held in (Settings(), own, Settings()):
+            agree(reader.condition(make(held)), make(held), users(), condition=True)
+
+
+@dataclass
+class Grown:
+    age: int
+    least = 18
+    old = False
+
+    def __post_init__(self) -> None:
+        self.old = self.age > self.least
+
+    @property
+    def young(self) -> bool:
+        return self.age < 18
+
+
+def test_what_a_record_has_in_place_of_what_its_class_defines_counts() -> None:
+    reader = following(Grown)
+    for function in (lambda one: one.old, lambda one: one.young):
+        agree(reader.condition(function), function, [Grown(3), Grown(33)], condition=True)
+
+
+class Doubling:
+    """A descriptor that gives another value than the instance has in its dict."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, holder: Any, owner: Any = None) -> int:
+        return int(vars(holder)[self.name] * 2)
+
+    def __set__(self, holder: Any, value: int) -> None:
+        vars(holder)[self.name] = value
+
+
+def test_a_descriptor_is_asked_before_the_object_that_has_a_value_of_that_name() -> None:
+    held = type("Held", (), {"age": Doubling()})()
+    held.age = 15
+    followed = following().condition(lambda u: u.age > held.age)
+    assert followed.reasons == ("held.age, which is a Doubling",)
+    agree(followed, lambda u: u.age > 30, users(), condition=True)
 
 
 def test_more_ways_than_are_followed_are_called() -> None:

@@ -556,3 +556,16 @@ def test_every_public_name_is_in_the_api_page() -> None:
     public = {name: getattr(getattr(zlmdb, name), "__module__", None) for name in zlmdb.__all__}
     missing = {name for name, module in public.items() if name not in one_by_one and module not in whole_modules}
     assert not missing - {"__version__", "errors", "keys", "values"}  # the last three are modules, with their own parts
+
+
+def test_modules_that_name_the_classes_of_datetime_are_loaded_with_the_true_ones() -> None:
+    """Under freezegun, all of these are: see `late`. Those of the command line and the demo read no records."""
+    from zlmdb import late
+
+    naming = {
+        module_name(path).partition(".")[0]
+        for path, tree in TREES.items()
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "datetime" and node.level == 0
+    }
+    assert naming - {"cli", "demo"} <= set(late._SEARCHED)

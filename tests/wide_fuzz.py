@@ -23,7 +23,8 @@ from random import Random
 from typing import Any, Optional
 from uuid import UUID
 
-from wide_queries import CHANGES, OF_OWNERS, RAISED, SPACE, Query, Table, called, given_of, said
+from plain_rows import called
+from wide_queries import CHANGES, OF_OWNERS, RAISED, SPACE, Query, Table, given_of, said
 from wide_records import CITIES, INDEXES, KEYS, LATER, TEXTS, Item, Owner, Spec, item_of, maybe, spec_of
 
 import zlmdb

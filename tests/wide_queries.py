@@ -6,7 +6,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -15,6 +15,7 @@ from typing import Any
 from unicodedata import normalize
 from uuid import UUID
 
+from plain_rows import Pairs, Rows
 from wide_records import CITIES, DAYS, DECS, KEYS, MOMENTS, OF_OWNER, TEXTS, UIDS, Kind, Shape, Spec
 
 from zlmdb import desc
@@ -129,82 +130,6 @@ def said(found: Any) -> Any:
     if isinstance(found, dict):
         return ("dict", *((said(key), said(value)) for key, value in found.items()))
     return repr(found)
-
-
-def called(function: Any, key: Any, value: Any) -> Any:
-    inner = function.func if isinstance(function, functools.partial) else function
-    code = inner.__code__
-    names = code.co_varnames[: code.co_argcount]
-    return function(key, value) if "k" in names else function(value)
-
-
-class Rows:
-    def __init__(self, rows: Iterable[Any]) -> None:
-        self.rows = list(rows)
-
-    def all(self) -> list[Any]:
-        return self.rows
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.rows)
-
-    def __bool__(self) -> bool:
-        return bool(self.rows)
-
-    def first(self) -> Any:
-        return self.rows[0] if self.rows else None
-
-    def last(self) -> Any:
-        return self.rows[-1] if self.rows else None
-
-    def count(self) -> int:
-        return len(self.rows)
-
-    def distinct(self) -> Rows:
-        return Rows(dict.fromkeys(self.rows))
-
-    def sum(self) -> Any:
-        from zlmdb.query.sums import total
-
-        return total(iter(self.rows))
-
-    def mean(self) -> Any:
-        from zlmdb.query.sums import mean
-
-        return mean(iter(self.rows))
-
-    def min(self) -> Any:
-        return min(self.rows, default=None)
-
-    def max(self) -> Any:
-        return max(self.rows, default=None)
-
-
-class Pairs(Rows):
-    def where(self, matches: Any) -> Pairs:
-        return Pairs(row for row in self.rows if called(matches, *row))
-
-    def order_by(self, by: Any, reverse: bool = False) -> Pairs:
-        rows = sorted(self.rows, key=lambda row: called(by, *row))
-        return Pairs(rows[::-1] if reverse else rows)
-
-    def limit(self, count: int, skip: int = 0) -> Pairs:
-        return Pairs(self.rows[skip : skip + count])
-
-    def fields(self, give: Any) -> Rows:
-        return Rows(called(give, *row) for row in self.rows)
-
-    def keys(self) -> Rows:
-        return Rows(key for key, _ in self.rows)
-
-    def values(self) -> Rows:
-        return Rows(value for _, value in self.rows)
-
-    def group_by(self, by: Any, into: Any) -> dict[Any, Any]:
-        groups: dict[Any, list[Any]] = {}
-        for row in self.rows:
-            groups.setdefault(called(by, *row), []).append(row)
-        return {key: into(Pairs(rows)) for key, rows in groups.items()}
 
 
 class Table(Pairs):

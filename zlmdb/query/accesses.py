@@ -375,11 +375,13 @@ def _not_none(asking: Asking) -> Optional[Subject]:
 
 def _in_all(index: IndexFacts, asking: Asking) -> bool:
     """Whether *asking* is true of each record in *index*, whatever entries are read."""
+    if _not_none(asking) in [part.subject for part in index.parts]:
+        return True
     if not index.where:
-        return _not_none(asking) in [part.subject for part in index.parts]
+        return False
     from .implied import implied  # late: few programs have such an index
 
-    return _not_none(asking) in [part.subject for part in index.parts] or implied(index.where, [asking])
+    return implied(index.where, [asking])
 
 
 def _direction(parts: Sequence[Part], subjects: tuple[Subject, ...], signs: tuple[int, ...]) -> Optional[bool]:

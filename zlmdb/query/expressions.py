@@ -38,12 +38,12 @@ class Condition:
 
 
 class Compare(Condition):
-    """A field compared with a value, which is *constant* or else captured by a function: see `translated`."""
+    """The field *name* compared with a value, which is *constant* or else captured by a function: see `translated`."""
 
-    __slots__ = ("constant", "operator", "path", "source", "value")
+    __slots__ = ("constant", "name", "operator", "source", "value")
 
-    def __init__(self, path: tuple[str, ...], operator: str, value: Any, *, constant: bool = True) -> None:
-        self.path, self.operator, self.value = path, operator, plain(value)
+    def __init__(self, name: str, operator: str, value: Any, *, constant: bool = True) -> None:
+        self.name, self.operator, self.value = name, operator, plain(value)
         self.constant = constant
         self.source: Any = None  # the function, and the number of the captured value, where it is one as it is
 
@@ -51,13 +51,10 @@ class Compare(Condition):
         yield self
 
     def _shape(self) -> Any:
-        return self.path, self.operator, self.value is None
+        return self.name, self.operator, self.value is None
 
     def _source(self, leaf: Leaf) -> str:
         return leaf(self)
-
-    def __repr__(self) -> str:
-        return f"({spelled(self.path)} {self.operator} {self.value!r})"
 
 
 class Joined(Condition):
@@ -94,9 +91,6 @@ class Joined(Condition):
         parts = f" {self.word} ".join([part._source(leaf) for part in self.parts])
         return f"({parts})"
 
-    def __repr__(self) -> str:
-        return f"({f' {self.word} '.join(map(repr, self.parts))})"
-
 
 class Negated(Condition):
     """What matches where *inner* does not."""
@@ -115,9 +109,6 @@ class Negated(Condition):
     def _source(self, leaf: Leaf) -> str:
         return f"(not {self.inner._source(leaf)})"
 
-    def __repr__(self) -> str:
-        return f"(not {self.inner!r})"
-
 
 def plain(value: Any) -> Any:
     """*value*; of the integers of other libraries, such as `numpy.int64`, the int."""
@@ -129,8 +120,3 @@ def plain(value: Any) -> Any:
         return index(value) if is_a(value, Integral) else value
     except TypeError:  # numpy.timedelta64 passes for one
         return value
-
-
-def spelled(path: tuple[str, ...]) -> str:
-    """*path* as one writes it."""
-    return "value" + "".join(f".{name}" if name.isidentifier() else f"[{name!r}]" for name in path)

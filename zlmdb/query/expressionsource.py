@@ -150,6 +150,11 @@ def interpreted(node: Node, numbers: Sequence[int]) -> Callable[[list[Any], list
     return evaluate
 
 
+def taken_of(holder: str, name: str) -> str:
+    """The expression of the attribute *name* of the expression *holder*."""
+    return f"{holder}.{name}" if name.isidentifier() and not iskeyword(name) else f"getattr({holder}, {name!r})"
+
+
 class _Writing:
     """Writes an expression as source."""
 
@@ -186,8 +191,8 @@ class _Writing:
         path = None if self.alone is None else path_of(node, len(self.records) - 1)
         if self.alone is not None and path is not None and path in self.alone:
             return self.alone[path]
-        if isinstance(node, Attribute) and (not node.name.isidentifier() or iskeyword(node.name)):
-            return f"getattr({self.spell(node.holder)}, {node.name!r})"
+        if isinstance(node, Attribute):
+            return taken_of(self.spell(node.holder), node.name)
         return node.source(self.spell)
 
     def linked(self, node: Link) -> str:

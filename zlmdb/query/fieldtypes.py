@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import enum
-import types
 import typing
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
-from ..typeargs import annotated_names, nested_types, type_hints
-from ..values.base import is_a, is_free, show, typename
+from ..typeargs import UNIONS, annotated_names, nested_types, type_hints
+from ..values.base import is_a, is_free, typename
 from ..values.describe import bound_types, renamed
-from .expressions import Compare, spelled
 
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
-_QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
+QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 _MAPPINGS: set[Any] = {
     dict,
     OrderedDict,
@@ -34,93 +31,71 @@ _NUMBERS: dict[Any, tuple[type[Any], ...]] = {
 }
 
 
-_KEPT = 256
-"""Fields whose types are kept for a table."""
+def type_at(annotation: Any, path: Sequence[str], localns: Optional[Mapping[str, Any]] = None) -> Any:
+    """The type at *path* in values of a type; Any if that is not known. Raises `TypeError` where there is none.
 
-
-class Model:
-    """The type of a table's values, and the names beside those of its module that its annotations may use.
-
-    *listed*: only the fields count, and no properties, since reading gives views.
+    *localns* are names beside those of its module that its annotations may use.
     """
+    for depth in range(len(path)):
+        annotation = _last_type(annotation, path[: depth + 1], localns or {})
+    return annotation
 
-    def __init__(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None, *, listed: bool = False) -> None:
-        self.annotation = annotation
-        self._localns = localns or {}
-        self._listed = listed
-        self._types: dict[tuple[str, ...], Any] = {}  # resolving annotations takes longer than all else together
 
-    def check(self, compare: Compare) -> None:
-        """Raise `TypeError` for a field that there is not, or a value that the field cannot be compared with."""
-        annotation = self.type_of(compare.path)
-        if compare.value is None:
-            if compare.operator not in ("==", "!="):
-                raise TypeError(f"{compare!r}: None has no order, so this would never match: use is_none()")
-            return
-        ordered = compare.operator not in ("==", "!=", "in")
-        for value in compare.value if compare.operator == "in" else (compare.value,):
-            if value is not None and not fits(annotation, value):
-                raise TypeError(
-                    f"{compare!r}: {spelled(compare.path)} is of type {typename(annotation)}, which {show(value)} "
-                    f"({typename(type(value))}) is not: compare it with a value of its type"
-                )
-            if ordered and not has_order(value):
-                raise TypeError(f"{compare!r}: values of type {typename(type(value))} have no order: use == or in_()")
+def _last_type(holder: Any, path: Sequence[str], names: Mapping[str, Any]) -> Any:
+    """The type of the last field of *path*, which *holder* has."""
+    holder, name = without_none(holder), path[-1]
+    origin = typing.get_origin(holder) or holder
+    if origin in UNIONS:
+        return _type_in_some(typing.get_args(holder), path, names)
+    if is_free(holder) or not is_a(origin, type):
+        return Any
+    if origin in _MAPPINGS:
+        return (*typing.get_args(holder), Any, Any)[1]
+    known = field_hints(origin, names)
+    if name in known:
+        return bound_types(origin, typing.get_args(holder), known)[name]
+    if hasattr(origin, name) and not callable(getattr(origin, name)):
+        return Any  # a property
+    raise TypeError(
+        f"{_written(path)}: {typename(origin)} has no field {name!r}, it has {', '.join(known) or 'none'}: name one of "
+        f"its fields"
+    )
 
-    def type_of(self, path: tuple[str, ...]) -> Any:
-        """The annotation of the field at *path*; Any if that is not known. Raises `TypeError` where there is none."""
-        found = self._types.get(path, self)
-        if found is self:
-            found = self.annotation
-            for depth, name in enumerate(path):
-                found = self._field(found, name, path[: depth + 1])
-            if len(self._types) < _KEPT:
-                self._types[path] = found
-        return found
 
-    def _field(self, holder: Any, name: str, path: tuple[str, ...]) -> Any:
-        holder = without_none(holder)
-        origin = typing.get_origin(holder) or holder
-        if origin in _UNIONS:
-            return self._field_of_some(typing.get_args(holder), name, path)
-        if is_free(holder) or not is_a(origin, type):
-            return Any
-        if origin in _MAPPINGS:
-            return (*typing.get_args(holder), Any, Any)[1]
-        known = self._hints(origin)
-        if name in known:
-            return bound_types(origin, typing.get_args(holder), known)[name]
-        if hasattr(origin, name) and not callable(getattr(origin, name)) and not self._listed:
-            return Any  # a property
+def _type_in_some(holders: tuple[Any, ...], path: Sequence[str], names: Mapping[str, Any]) -> Any:
+    """As `_last_type`, in those of *holders*, the parts of a Union, that have such a field."""
+    found: list[Any] = []
+    for holder in holders:
+        with suppress(TypeError):
+            found.append(without_none(_last_type(holder, path, names)))
+    if not found:
         raise TypeError(
-            f"{spelled(path)}: {typename(origin)} has no field {name!r}, it has {', '.join(known) or 'none'}: name one "
-            f"of its fields"
+            f"{_written(path)}: none of {', '.join(map(typename, holders))} has a field {path[-1]!r}: name one of "
+            f"theirs"
         )
+    union: Any = Union
+    return union[tuple(found)]
 
-    def _field_of_some(self, holders: tuple[Any, ...], name: str, path: tuple[str, ...]) -> Any:
-        """The annotation of the field *name* in those of *holders*, the parts of a Union, that have it."""
-        found: list[Any] = []
-        for holder in holders:
-            with suppress(TypeError):
-                found.append(without_none(self._field(holder, name, path)))
-        if not found:
-            raise TypeError(
-                f"{spelled(path)}: none of {', '.join(map(typename, holders))} has a field {name!r}: name one of theirs"
-            )
-        union: Any = Union
-        return union[tuple(found)]
 
-    def is_union(self, path: tuple[str, ...]) -> bool:
-        """Whether the field at *path* is of one of several types, of which some may lack the next field."""
-        holder = without_none(self.type_of(path))
-        return typing.get_origin(holder) in _UNIONS
+def _written(path: Sequence[str]) -> str:
+    return "value" + "".join(f".{name}" if name.isidentifier() else f"[{name!r}]" for name in path)
 
-    def _hints(self, cls: type[Any]) -> dict[str, Any]:
-        try:
-            hints = type_hints(cls, {**self._localns, **nested_types(cls)})
-        except (NameError, TypeError):  # names are known all the same
-            return dict.fromkeys(annotated_names(cls), Any)
-        return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
+
+def field_hints(cls: type[Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The annotations of the fields of a class, which may use *names*; Any for each if they cannot be read."""
+    try:
+        hints = type_hints(cls, {**names, **nested_types(cls)})
+    except (NameError, TypeError):  # names are known all the same
+        return dict.fromkeys(annotated_names(cls), Any)
+    return {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
+
+
+def compares(annotation: Any, operator: str, value: Any) -> bool:
+    """Whether a field of type *annotation* can be compared with *value*, which is not None."""
+    for one in value if operator == "in" else (value,):
+        if one is not None and not fits(annotation, one):
+            return False
+    return operator in ("==", "!=", "in") or has_order(value)
 
 
 def without_none(annotation: Any) -> Any:
@@ -129,9 +104,9 @@ def without_none(annotation: Any) -> Any:
     if same is not None:
         return without_none(same)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated or getattr(origin, "_name", None) in _QUALIFIERS:
+    if origin is Annotated or getattr(origin, "_name", None) in QUALIFIERS:
         return without_none(args[0])
-    if origin in _UNIONS and type(None) in args:
+    if origin in UNIONS and type(None) in args:
         rest = tuple(arg for arg in args if arg is not type(None))
         union: Any = Union
         return without_none(union[rest])
@@ -144,7 +119,7 @@ def fits(annotation: Any, value: Any) -> bool:
     origin: Any = typing.get_origin(annotation) or annotation
     if is_free(annotation):
         return True
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return any(fits(part, value) for part in typing.get_args(annotation))
     if origin is Literal:
         return any(type(value) is type(one) and value == one for one in typing.get_args(annotation))

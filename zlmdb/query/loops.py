@@ -53,11 +53,16 @@ class EntryReader(NamedTuple):
 class Writer(RecordLines):
     """Writes one loop."""
 
+    @property
+    def constants(self) -> str:
+        """The arguments that the condition is compared with, as they are and as they are stored."""
+        numbers = range(len(self.stored))
+        return "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
+
     def loop(self, keyed: bool) -> Callable[..., Iterator[Any]]:
         """The function."""
-        numbers = range(len(self.stored))
-        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
-        for number, one in enumerate([*self.asked, *self.want.asked]):
+        constants = self.constants
+        for number, one in enumerate(self.every):
             constants += "".join([f", {name}" for name in one.names(number)])
         bound = ", bound" if self.form.best else ""
         with self.block(f"def loop(scan_of, load, load_key, failed{constants}{bound}):"):
@@ -94,10 +99,8 @@ class Writer(RecordLines):
     def listing(self, captured: Sequence[Captured], sparse: bool, dense: bool) -> Callable[..., list[Any]]:
         """The function that `Programs.listing` gives."""
         self.picking = False  # an index has found them
-        numbers = range(len(self.stored))
-        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
-        with self.block(f"def listing(keys, get, handle, functions{constants}):"):
+        with self.block(f"def listing(keys, get, handle, functions{self.constants}):"):
             self.unpack(captured, many="len(keys)")
             self.add("rows = []", "add = rows.append")
             with self.block("for key in keys:"):
@@ -122,10 +125,8 @@ class Writer(RecordLines):
 
     def covering(self, captured: Sequence[Captured], reader: EntryReader) -> Callable[..., Any]:
         """The function that `Prepared.covering` gives."""
-        numbers = range(len(self.stored))
-        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(reader.names, load_key=self.programs.load_key)
-        with self.block(f"def covering(entries, get, functions{constants}):"):
+        with self.block(f"def covering(entries, get, functions{self.constants}):"):
             self.unpack(captured, many="len(entries)")
             if self.blocks:
                 self.names["defaultdict"] = defaultdict
@@ -144,14 +145,14 @@ class Writer(RecordLines):
             self.add("return block" if self.blocks else "return rows")
         return self.made("covering")
 
-    def made(self, name: str) -> Callable[..., list[Any]]:
+    def made(self, name: str, recipe: Recipe = _LISTS) -> Callable[..., Any]:
         """The function *name* that was written."""
         source = str(self.source)
         if self.programs.key_in_place is not None:  # each call counts
             expression, names = self.programs.key_in_place
             source = source.replace("load_key(key)", expression)
             self.names.update(names)
-        made: Callable[..., list[Any]] = _LISTS.functions(self.programs.name, source, self.names)[name]
+        made: Callable[..., Any] = recipe.functions(self.programs.name, source, self.names)[name]
         return made
 
     def unpack(self, captured: Sequence[Captured], many: Optional[str] = None) -> None:
@@ -179,11 +180,9 @@ class Writer(RecordLines):
 
     def scanning(self, captured: Sequence[Captured], keyed: bool, limited: bool) -> Callable[..., list[Any]]:
         """The function that `Programs.scanning` gives."""
-        numbers = range(len(self.stored))
-        constants = "".join([*(f", given{number}" for number in numbers), *(f", c{number}" for number in numbers)])
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
         self.late = self.want.keyed and not keyed
-        with self.block(f"def scanning(rows, key_of, functions{', before, left' if limited else ''}{constants}):"):
+        with self.block(f"def scanning(rows, key_of, functions{', before, left' if limited else ''}{self.constants}):"):
             self.unpack(captured)
             begin = len(self.source.lines)
             self.add("found_rows = []", "add = found_rows.append")

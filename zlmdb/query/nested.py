@@ -22,6 +22,7 @@ from .loops import Writer
 from .ordering import checked, first_of
 from .programs import Programs
 from .projection import HITS, KEYS, PAIRS, VALUES, Projection
+from .recordlines import Body
 from .sums import mean, total
 from .terms import conjuncts
 from .translated import want_of
@@ -78,11 +79,11 @@ class Reader:
         conditions = [_followed(one) for one in node.where]
         asked = [Asked(one, part) for one in conditions for part in conjuncts(one.node)]
         self._keys = programs.keys
+        body = Body(None, (), asked, want)
         self._sources = [
-            (each.followed.reading, tuple(each.numbers), tuple(each.links), tuple(each.nested))
-            for each in (*asked, *want.asked)
+            (each.followed.reading, tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in body.every
         ]
-        self._make = _NestedWriter(programs, node, entries, asked, want).make(one=one)
+        self._make = _NestedWriter(programs, node, entries, body).make(one=one)
 
     def made(
         self, table: Any, cursor: Any, question: Callable[..., Any], skip: int, most: int, parameters: Sequence[Any]
@@ -120,10 +121,8 @@ def _answer(question: Callable[..., Any], key: Any, *outer: Any) -> Any:
 class _NestedWriter(Writer):
     """Writes the function of one `Nested`."""
 
-    def __init__(
-        self, programs: Programs, node: Nested, entries: Entries, asked: Sequence[Asked], want: Projection
-    ) -> None:  # fmt: skip
-        super().__init__(programs, None, (), asked, want, False)
+    def __init__(self, programs: Programs, node: Nested, entries: Entries, body: Body) -> None:
+        super().__init__(programs, body)
         self.picking, self.node, self.entries = False, node, entries
         self.names.update(entries.names, let_through=let_through, general=_answer, total=total, mean=mean)
         self.names.update(load=programs.load, load_key=programs.load_key, in_order=_in_order, seek=seek, after=after)
@@ -131,8 +130,7 @@ class _NestedWriter(Writer):
     def make(self, *, one: bool) -> Make:
         """The function that makes it."""
         add, block, node = self.add, self.block, self.node
-        every = [*self.asked, *self.want.asked]
-        asked = "".join([f", {name}" for n, each in enumerate(every) for name in each.names(n)])
+        asked = "".join([f", {name}" for n, each in enumerate(self.every) for name in each.names(n)])
         outer = "".join([f", each{number}" for number in node.given])
         with block(f"def make(bound, cursor, question, skip, most{asked}):"):
             add("raw, get, handle = bound._raw, bound._get, bound._db")
@@ -149,13 +147,7 @@ class _NestedWriter(Writer):
                     add("let_through(error)")
                 add(f"return general(question, {given}{outer})")
             add("return read")
-        source = str(self.source)
-        if self.programs.key_in_place is not None:
-            expression, names = self.programs.key_in_place
-            source = source.replace("load_key(key)", expression)
-            self.names.update(names)
-        made: Make = _NESTED.functions(self.programs.name, source, self.names)["make"]
-        return made
+        return self.made("make", _NESTED)
 
     def one(self) -> None:
         """Lines for the first row alone."""

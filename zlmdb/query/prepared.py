@@ -18,6 +18,7 @@ from .forms import ROWS, Form
 from .loops import Captured, EntryReader, Writer
 from .programs import Programs
 from .projection import Projection
+from .recordlines import Body
 
 Loop = Callable[..., Iterator[Any]]
 
@@ -37,8 +38,7 @@ class Prepared:
     """
 
     __slots__ = (
-        "_asked",
-        "_condition",
+        "_body",
         "_coverings",
         "_given",
         "_late",
@@ -48,8 +48,6 @@ class Prepared:
         "_renewals",
         "_scannings",
         "_sources",
-        "_stored",
-        "_want",
         "keyed",
         "needs",
         "of_keys",
@@ -59,20 +57,20 @@ class Prepared:
         self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Projection,
         programs: Programs,
     ) -> None:  # fmt: skip
-        values, self._stored = programs.constants(condition)
+        values, stored = programs.constants(condition)
         compares = [] if condition is None else [compare.value for compare in condition._compares()]
         self._given = [*compares, *values]
-        self._condition, self._asked, self._want, self._programs = condition, asked, want, programs
+        self._body, self._programs = Body(condition, stored, asked, want), programs
         numbers = {id(one): number for number, one in enumerate(functions)}
-        self._renewals = _renewals(condition, self._stored, numbers, programs)
+        self._renewals = _renewals(condition, stored, numbers, programs)
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
-        every = (*asked, *want.asked)
-        self._sources = [
+        every = self._body.every
+        self._sources = tuple([
             Captured(
                 numbers[id(one.followed)], tuple(one.numbers), tuple(one.links), tuple(one.nested), one.followed.keyed
             )
             for one in every
-        ]
+        ])  # fmt: skip
         for one in every:  # this is kept, and what these functions have captured must not be: it may be a transaction
             one.followed = one.followed.empty()
         self.of_keys = any([one.keyed for one in asked])
@@ -96,7 +94,8 @@ class Prepared:
         """The same for other functions of the same code; None if they have captured values of other kinds."""
         if not self._renewals:
             return self
-        given, half = self._given[:], len(self._stored)
+        given = self._given[:]
+        half = len(given) // 2
         for position, function, number, kind, convert in self._renewals:
             value = functions[function].parameters[number]
             if type(value) is not kind:
@@ -109,8 +108,9 @@ class Prepared:
             given[position] = value
         made: Prepared = object.__new__(Prepared)
         made._given = given
-        made._condition, made._stored, made._renewals = self._condition, self._stored, self._renewals
-        made._asked, made._want, made._programs, made._sources = self._asked, self._want, self._programs, self._sources
+        made._body, made._renewals, made._programs, made._sources = (
+            self._body, self._renewals, self._programs, self._sources
+        )  # fmt: skip
         made.keyed, made.needs, made._loops, made._listings = self.keyed, self.needs, self._loops, self._listings
         made._late, made._scannings, made.of_keys = self._late, self._scannings, self.of_keys
         made._coverings = self._coverings
@@ -120,34 +120,30 @@ class Prepared:
     def late(self) -> bool:
         """Whether only what stands beside a sort key is, or has, the key of the record, and it is nothing but that."""
         if self._late is None:
-            self._late = _is_late(self._want, self._asked)
+            self._late = _is_late(self._body)
         return self._late
 
     def loop(self, keyed: bool, views: bool, form: Form = ROWS) -> Loop:
         """The loop over records: see `Programs.loop`."""
         found = self._loops.get((keyed, views, form))
         if found is None:
-            found = self._programs.loop(self._condition, self._stored, self._asked, self._want, keyed, views, form)
-            self._loops[keyed, views, form] = found
+            found = self._loops[keyed, views, form] = self._programs.loop(self._body, keyed, views, form)
         return found
 
     def listing(self, *, sparse: bool, dense: bool = False) -> Callable[..., list[Any]]:
         """The function that lists what is wanted of some records: see `Programs.listing`."""
         found = self._listings.get((sparse, dense))
         if found is None:
-            found = self._listings[sparse, dense] = self._programs.listing(
-                self._condition, self._stored, self._asked, self._want, self._sources, sparse=sparse, dense=dense
-            )
+            found = self._programs.listing(self._body, self._sources, sparse=sparse, dense=dense)
+            self._listings[sparse, dense] = found
         return found
 
     def scanning(self, *, limited: bool) -> Callable[..., list[Any]]:
         """The function that lists what is wanted of the records of an iterator: see `Programs.scanning`."""
         found = self._scannings.get(limited)
         if found is None:
-            found = self._scannings[limited] = self._programs.scanning(
-                self._condition, self._stored, self._asked, self._want, self._sources, keyed=self.of_keys,
-                limited=limited,
-            )  # fmt: skip
+            found = self._programs.scanning(self._body, self._sources, keyed=self.of_keys, limited=limited)
+            self._scannings[limited] = found
         return found
 
     def covering(
@@ -161,7 +157,7 @@ class Prepared:
         found = self._coverings.get((cover, fields, form))
         if found is None:
             reader = cover.reader(fields, keyed=self.keyed)
-            writer = Writer(self._programs, self._condition, self._stored, self._asked, self._want, False, form)
+            writer = Writer(self._programs, self._body, form=form)
             found = self._coverings[cover, fields, form] = writer.covering(self._sources, reader), reader.paired
         return found
 
@@ -185,12 +181,12 @@ class Prepared:
         return [functions[number] for number, *_ in self._sources]
 
 
-def _is_late(want: Projection, asked: Sequence[Asked]) -> bool:
-    first, *more = want.parts
+def _is_late(body: Body) -> bool:
+    first, *more = body.want.parts
     rest = more[0].parts if len(more) == 1 and isinstance(more[0], Projection) and more[0].one else more
     if tuple(rest) != ("engine key",):
         return False
-    return not (Projection((first,)).keyed or any([one.keyed for one in asked]))
+    return not (Projection((first,)).keyed or any([one.keyed for one in body.asked]))
 
 
 _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
@@ -209,7 +205,7 @@ def _renewals(
             kind: type[Any] = compare.value.__class__
             if kind not in PLAIN or kind is not type(followed.parameters[number]):
                 return None
-            convert = programs.columns.convert(compare.path[0], compare.value) if stored[position] else None
+            convert = programs.columns.convert(compare.name, compare.value) if stored[position] else None
             found.append((position, numbers[id(followed)], number, kind, convert))
         elif not compare.constant:
             return None

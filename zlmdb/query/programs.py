@@ -9,13 +9,14 @@ from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
 from ..values.paths import Path
 from .expressions import Compare, Condition
-from .expressionsource import Asked
-from .fieldtypes import Model, vouches
+from .fieldtypes import vouches
 from .following import Following
+from .following.known import Home
 from .forms import Form
 from .loops import Captured, Writer
 from .nestedrows import Keys
 from .projection import Projection
+from .recordlines import Body
 
 KEPT = 128
 """Loops that are kept for a table."""
@@ -26,7 +27,6 @@ class Programs:
 
     def __init__(self, storage: Any) -> None:
         annotation, names = (Any, None) if storage.model is None else storage.model
-        self.model = Model(annotation, names, listed=isinstance(storage.value, FlatBuffersViewSerializer))
         self.load, self.load_key = storage.load, storage.load_key
         self.keys: Keys = storage.key, storage.prefix
         self.key_in_place = storage.key.load_source(storage.prefix)
@@ -34,9 +34,9 @@ class Programs:
         self._value = storage.value
         self.columns = storage.value.columns()
         self.vouched = vouches(storage.value.name)
-        # A view of a dict has attributes.
-        readable = Any if self.model._listed and hasattr(annotation, "__total__") else annotation
-        self.following = Following(readable, storage.key_type, names)
+        viewed = isinstance(storage.value, FlatBuffersViewSerializer) and hasattr(annotation, "__total__")
+        self.following = Following(Any if viewed else annotation, storage.key_type, names)  # it has attributes
+        self._record = Home(names).known(annotation) if viewed else self.following.value_type
         self.kept: dict[Any, Any] = {}  # what else is made once for the table, by whoever makes it
         self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
         self.ready: Any = None
@@ -51,11 +51,20 @@ class Programs:
                 self.prepared.clear()
             self.prepared[key] = prepared
 
-    def _keep_made(self, key: Any, made: Callable[..., Any]) -> Callable[..., Any]:
-        if len(self._made) >= KEPT:
-            self._made.clear()
-        self._made[key] = made
+    def _once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+        """What *make* makes, kept for the *key*."""
+        made = self._made.get(key)
+        if made is None:
+            made = make()
+            if len(self._made) >= KEPT:
+                self._made.clear()
+            self._made[key] = made
         return made
+
+    def type_of(self, name: str) -> Any:
+        """The type of a field of `columns`, without None; Any if no model was declared."""
+        found = self._record.fields().get(name)
+        return Any if found is None else found.annotation
 
     def narrow(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
         """The function that decodes *paths* of a record only, if there is one that takes less time than all."""
@@ -75,8 +84,8 @@ class Programs:
         key = "of linked", *paths
         if key not in self.kept:
             whole = columns.lazy or not paths or not all([path[0] in columns.fields for path in paths])
-            writer = None if whole else Writer(self, None, (), (), Projection(tuple(paths), one=False), False)
-            self.kept[key] = None if writer is None else writer.reading(paths)
+            body = Body(None, (), (), Projection(tuple(paths), one=False))
+            self.kept[key] = None if whole else Writer(self, body).reading(paths)
         found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
 
@@ -94,39 +103,28 @@ class Programs:
 
     def _constant(self, compare: Compare) -> tuple[Any, bool]:
         columns, value = self.columns, compare.value
-        if columns is None or len(compare.path) != 1 or compare.path[0] not in columns.fields:
-            return value, False
         if compare.operator != "in":
-            convert = None if value is None else columns.convert(compare.path[0], value)
+            convert = None if value is None else columns.convert(compare.name, value)
             return (value, False) if convert is None else (convert(value), True)
-        converts = [(one, None if one is None else columns.convert(compare.path[0], one)) for one in value]
+        converts = [(one, None if one is None else columns.convert(compare.name, one)) for one in value]
         told = {convert is not None for one, convert in converts if one is not None}
         if told != {True}:
             return value, False
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
 
-    def loop(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        keyed: bool, views: bool, form: Form,
-    ) -> Callable[..., Iterator[Any]]:  # fmt: skip
+    def loop(self, body: Body, keyed: bool, views: bool, form: Form) -> Callable[..., Iterator[Any]]:
         """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
 
         *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
-        of the condition as they are, *constants* in the form that is *stored* where that is so; *asked* are the
-        `arguments` of what is asked of whole records, and of what is wanted. *views*: the records are memoryviews. What
-        the generator gives, *form* says.
+        of the condition as they are, *constants* in the form that is stored where that is so; *asked* are the
+        `arguments` of what functions compute. *views*: the records are memoryviews. What the generator gives, *form*
+        says.
         """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), keyed, views, form
-        made = self._made.get(key)
-        if made is None:
-            made = self._keep_made(key, Writer(self, condition, stored, asked, want, views, form).loop(keyed))
-        found: Callable[..., Iterator[Any]] = made
-        return found
+        key = "loop", body.shape(), keyed, views, form
+        return self._once(key, lambda: Writer(self, body, views=views, form=form).loop(keyed))
 
     def listing(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        captured: Sequence[Captured], *, sparse: bool, dense: bool,
+        self, body: Body, captured: tuple[Captured, ...], *, sparse: bool, dense: bool
     ) -> Callable[..., list[Any]]:  # fmt: skip
         """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
 
@@ -134,17 +132,11 @@ class Programs:
         of a cursor. *captured* says where in *functions* the values are that the asked ones captured. *sparse*: there
         may be none of a key; otherwise that raises LookupError. Whatever it raises, the `loop` says what it means.
         """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), sparse, dense
-        made = self._made.get(key)
-        if made is None:
-            writer = Writer(self, condition, stored, asked, want, False)
-            made = self._keep_made(key, writer.listing(captured, sparse, dense))
-        return made
+        key = "listing", body.shape(), captured, sparse, dense
+        return self._once(key, lambda: Writer(self, body).listing(captured, sparse, dense))
 
     def scanning(
-        self, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked], want: Projection,
-        captured: Sequence[Captured], *, keyed: bool, limited: bool,
+        self, body: Body, captured: tuple[Captured, ...], *, keyed: bool, limited: bool
     ) -> Callable[..., list[Any]]:  # fmt: skip
         """As `listing`: the function ``(rows, key_of, functions, *given, *constants)``, of the bytes of all records.
 
@@ -152,10 +144,5 @@ class Programs:
         latest record, and is called for those that match. *limited*: the next argument is the number of rows to skip,
         then of those wanted, -1 for all.
         """
-        shape = None if condition is None else condition._shape()
-        key = shape, stored, tuple([one.shape() for one in asked]), want.shape(), tuple(captured), keyed, limited, None
-        made = self._made.get(key)
-        if made is None:
-            writer = Writer(self, condition, stored, asked, want, False)
-            made = self._keep_made(key, writer.scanning(captured, keyed, limited))
-        return made
+        key = "scanning", body.shape(), captured, keyed, limited
+        return self._once(key, lambda: Writer(self, body).scanning(captured, keyed, limited))

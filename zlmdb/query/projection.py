@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Union, cast
 from ..namedtuples import NamedTuple
 
 if TYPE_CHECKING:
+    from ..values.paths import Path
     from .expressionsource import Asked
-
-Path = tuple[str, ...]
 
 _SOURCES = {"key": "load_key(key)", "engine key": "key", "value": "value", "data": "data", "nothing": "None"}
 

@@ -7,8 +7,8 @@ whole.
 
 from __future__ import annotations
 
+import re
 import struct
-import typing
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
@@ -19,34 +19,69 @@ from uuid import UUID
 
 from ..codegen import Source
 from ..handlers import let_through
-from ..values.base import is_a, is_free
+from ..namedtuples import NamedTuple
 from ..values.paths import AS_TEXT, Path, without_parts
 from .expressions import Compare, Condition
-from .expressionsource import Asked
-from .fieldsalone import parts_alone, spelled_in
-from .fieldtypes import without_none
+from .expressionsource import Asked, taken_of
 from .forms import ROWS, Form
-from .loopruntime import among, take, take_if_any
-from .neededfields import taken
 from .projection import Projection
+from .recordpaths import parts_alone, taken
 
 if TYPE_CHECKING:
     from .programs import Programs
 
-_HASHED = (str, int, float, bytes, bool, UUID, datetime, date, time, timedelta, Decimal)
+_HASHED: tuple[Any, ...] = (str, int, float, bytes, bool, UUID, datetime, date, time, timedelta, Decimal)
+
+
+def among(value: Any, given: Any) -> bool:
+    """Whether *value* equals one of *given*, also when it can be in no set."""
+    try:
+        return value in given
+    except TypeError:
+        return any(value == one for one in given)
+
+
+def _of_value(path: Path) -> str:
+    """The expression of the field at *path*, which is one name, of ``value``."""
+    return taken_of("value", path[0])
+
+
+def spelled_in(variable: str, source: Sequence[str]) -> bool:
+    """Whether lines of *source* name a *variable*."""
+    return any([re.search(rf"\b{variable}\b", line) for line in source])
+
+
+class Body(NamedTuple):
+    """What a loop does with a record: it gives *want* if the *condition* and all that is *asked* of it hold.
+
+    *stored*: of each value that the condition compares with, whether it is in the form that is stored.
+    """
+
+    condition: Optional[Condition]
+    stored: tuple[bool, ...]
+    asked: Sequence[Asked]
+    want: Projection
+
+    @property
+    def every(self) -> list[Asked]:
+        """All that functions compute of the record."""
+        return [*self.asked, *self.want.asked]
+
+    def shape(self) -> Any:
+        """What is the same for two that differ in nothing but the values compared with and captured. Hashable."""
+        shape = None if self.condition is None else self.condition._shape()
+        return shape, self.stored, tuple([one.shape() for one in self.asked]), self.want.shape()
 
 
 class RecordLines:
     """Writes such lines."""
 
-    def __init__(
-        self, programs: Programs, condition: Optional[Condition], stored: tuple[bool, ...], asked: Sequence[Asked],
-        want: Projection, views: bool, form: Form = ROWS,
-    ) -> None:  # fmt: skip
+    def __init__(self, programs: Programs, body: Body, *, views: bool = False, form: Form = ROWS) -> None:
         self.form = form
         self.blocks = "defaultdict(list)" if form.grouped else "[]" if form.listed else ""  # what holds many rows
-        self.programs, self.model, self.columns = programs, programs.model, programs.columns
-        self.asked, self.want, self.stored, self.views = asked, want, stored, views
+        self.programs, self.columns = programs, programs.columns
+        self.asked, self.want, self.stored, self.every = body.asked, body.want, body.stored, body.every
+        self.views = views
         self.measured: list[int] = []  # the constants whose lengths are compared, too
         self.short = False  # whether a text is read with numbers
         self.picking = True  # whether few records are expected to match
@@ -59,12 +94,12 @@ class RecordLines:
         self.conjuncts: list[tuple[Condition, int]] = []
         """What must all hold of single fields, with the number of its first constant."""
         number = 0
-        for part in () if condition is None else condition._conjuncts():
+        for part in () if body.condition is None else body.condition._conjuncts():
             self.conjuncts.append((part, number))
             number += sum(1 for _ in part._compares())
-        self.names: dict[str, Any] = {"take": take, "take_if_any": take_if_any, "among": among}
+        self.names: dict[str, Any] = {"among": among}
         self.names["StructError"] = struct.error, IndexError  # it is shorter than it should be
-        self.numbers = {id(one): number for number, one in enumerate([*asked, *want.asked])}
+        self.numbers = {id(one): number for number, one in enumerate(self.every)}
 
     def found(self, of_path: Callable[[tuple[str, ...]], str]) -> list[str]:
         """The lines for what is wanted of the record, whose fields *of_path* spells."""
@@ -101,25 +136,9 @@ class RecordLines:
 
     # As a whole
 
-    def path(self, path: tuple[str, ...]) -> str:
-        """The expression of the field at *path* of ``value``."""
-        if not path:
-            return "value"
-        origin: Any = typing.get_origin(self.model.annotation) or self.model.annotation
-        found, rest = "value", path
-        if is_a(origin, type) and not is_free(origin) and not self.model.is_union(()):
-            if not issubclass(origin, Mapping):
-                found, rest = f"value.{path[0]}" if path[0].isidentifier() else f"getattr(value, {path[0]!r})", path[1:]
-            elif issubclass(origin, dict):
-                found, rest = f"value.get({path[0]!r})", path[1:]
-        for depth in range(len(path) - len(rest), len(path)):
-            function = "take_if_any" if self.model.is_union(path[:depth]) else "take"
-            found = f"{function}({found}, {path[depth]!r})"
-        return found
-
     def compared(self, compare: Compare, number: int) -> str:
         """The expression of *compare*, of ``value``."""
-        return self.compared_with(compare, self.path(compare.path), f"given{number}")
+        return self.compared_with(compare, taken_of("value", compare.name), f"given{number}")
 
     def compared_with(self, compare: Compare, value: str, constant: str) -> str:
         """The expression that compares the expression *value* with *constant*."""
@@ -129,8 +148,8 @@ class RecordLines:
         if operator in ("==", "!="):
             return f"({value} {operator} {constant})"
         if operator == "in":
-            kind = without_none(self.model.type_of(compare.path))
-            return f"({value} in {constant})" if kind in _HASHED else f"among({value}, {constant})"
+            hashed = self.programs.type_of(compare.name) in _HASHED
+            return f"({value} in {constant})" if hashed else f"among({value}, {constant})"
         return f"((v := {value}) is not None and v {operator} {constant})"
 
     # By columns
@@ -149,7 +168,7 @@ class RecordLines:
         if not parts and not projected:
             return False
         self.names.update(columns.names)
-        names = [compare.path[0] for part, _ in parts for compare in part._compares()]
+        names = [compare.name for part, _ in parts for compare in part._compares()]
         known = self.begin(names or projected, short=not (parts or self.views))
         with self.block(f"if {known}:"):
             fetched = self.conditions(parts)
@@ -189,7 +208,7 @@ class RecordLines:
         fetched = set[str]()
 
         def referred(one: tuple[Condition, int]) -> list[str]:
-            return sorted({compare.path[0] for compare in one[0]._compares() if self.columns.referred(compare.path[0])})
+            return sorted({compare.name for compare in one[0]._compares() if self.columns.referred(compare.name)})
 
         for part, first in sorted(parts, key=lambda one: len(referred(one))):
             self.lengths(part, first)
@@ -204,7 +223,7 @@ class RecordLines:
         """Lines that go on to the next record where a text has another length than the one that it should be."""
         if not isinstance(part, Compare) or part.operator != "==" or not self.stored[number]:
             return
-        length = self.columns.length(part.path[0])
+        length = self.columns.length(part.name)
         if length is not None:
             self.measured.append(number)
             with self.block(f"if {length} != size{number}:"):
@@ -212,7 +231,7 @@ class RecordLines:
 
     def compared_column(self, compare: Compare, number: int) -> str:
         """The expression of *compare*, of a single field."""
-        name = compare.path[0]
+        name = compare.name
         if compare.value is None:
             absent: str = self.columns.absent(name)
             return f"(not {absent})" if compare.operator == "!=" else absent
@@ -247,7 +266,7 @@ class RecordLines:
         texts = [path[0] for path in paths if path[-1] == AS_TEXT]
         if not texts or len({path[0] for path in paths}) < len(paths):
             return None
-        self.texts = {name: self.path((name,)) for name in texts}
+        self.texts = {name: taken_of("value", name) for name in texts}
         return self.programs.narrow(paths)
 
     def load_some(self, narrow: Optional[str]) -> None:
@@ -275,8 +294,8 @@ class RecordLines:
     def remaining(self, rest: list[tuple[Condition, int]]) -> None:
         """Lines that read the record as a whole, for the conditions *rest* and for what is asked for."""
         if not self.instead and (rest or self.asked or self.want.whole or self.want.paths):
-            every = [*self.asked, *self.want.asked]
-            some = None if rest or self.want.paths or "value" in self.want.leaves() else self.narrowed(every, also=True)
+            parted = not rest and not self.want.paths and "value" not in self.want.leaves()
+            some = self.narrowed(self.every, also=True) if parted else None
             first_some = None if rest or some or not self.picking else self.narrowed(self.asked)
             if some or first_some:
                 self.load_some(some or first_some)
@@ -289,7 +308,7 @@ class RecordLines:
         self.ask()
         if first_some and self.want.whole:
             self.load()
-        self.add(*self.found(self.path))
+        self.add(*self.found(_of_value))
 
     def project(
         self, names: Sequence[str], taken: Sequence[Path], unpacked: set[str], fetched: set[str], *, whole: bool
@@ -322,7 +341,7 @@ class RecordLines:
             self.add("value = load(data)")
             if not asked:
                 self.ask()
-            self.add(*self.found(self.path))
+            self.add(*self.found(_of_value))
         self.alone = alone
         with self.block("else:"):
             yield
@@ -346,7 +365,7 @@ class RecordLines:
             if whole:
                 self.alone = None
                 self.load()
-                self.add(*self.found(self.path))
+                self.add(*self.found(_of_value))
             else:
                 with self.unless_elsewhere(self.opened(nested, later), asked=True):
                     self.have(nested, later, fetched)

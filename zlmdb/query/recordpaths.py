@@ -1,16 +1,22 @@
-"""The paths of what an expression takes of a record: of fields, and of parts of them."""
+"""The paths of what expressions take of a record: of fields, and of parts of them, where that is not all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Optional
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Optional
 
-from ..values.paths import AS_TEXT, IS_NONE, LENGTH, Path
-from .following import Node
+from ..values.paths import AS_TEXT, IS_NONE, LENGTH, Path, without_parts
+from .following import Followed, Node
 from .following.linked import Link
 from .following.nested import Nested
 from .following.nodes import Argument, Called, Constant
 from .following.operations import Apply, Attribute, IsNone, Item
+from .projection import Projection
+
+if TYPE_CHECKING:
+    from .expressionsource import Asked
+    from .translated import Give
 
 
 def paths(node: Node, value: int, texts: Collection[Node] = ()) -> Iterator[Optional[Path]]:
@@ -52,3 +58,27 @@ def path_of(node: Node, value: int) -> Optional[Path]:
         return None
     found = path_of(holder, value)
     return None if found is None or (not found and name in (IS_NONE, LENGTH)) else (*found, name)
+
+
+def needed(functions: Iterable[Followed], gives: Sequence[Give]) -> Optional[frozenset[str]]:
+    """The fields that *functions* ask a record for; None if they or *gives* need the whole record."""
+    if any([isinstance(give, Projection) and (give.whole or give.paths) for give in gives]):
+        return None
+    found = taken([(followed.node, followed.keyed) for followed in functions])
+    return None if found is None else frozenset([path[0] for path in found])
+
+
+def taken(nodes: Iterable[tuple[Node, bool]], texts: Collection[Node] = ()) -> Optional[list[Path]]:
+    """The paths that expressions take of a record, each said to take its key, too, or not; None as of `needed`.
+
+    What is nothing but a key that is looked up in one of the tables *texts*, is taken as a text.
+    """
+    found = [path for node, keyed in nodes for path in paths(node, 1 if keyed else 0, texts)]
+    return None if None in found else without_parts([path for path in found if path is not None])
+
+
+def parts_alone(every: Sequence[Asked], reach: Callable[[Path], Optional[Path]]) -> Optional[list[Path]]:
+    """The paths of what *every* one of these takes; None if one takes the record itself, or what *reach* does not."""
+    taken = {path for one in every for path in paths(one.node, 1 if one.followed.keyed else 0)}
+    found = [None if path is None or iskeyword(path[0]) else reach(path) for path in taken]
+    return None if None in found else without_parts([path for path in found if path is not None])

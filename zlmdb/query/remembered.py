@@ -51,7 +51,14 @@ class Looked(NamedTuple):
         """The function that looks up a key in it, of values that are captured; if it is *keyed*, a `Remembered`."""
         if self.keyed is not None:
             return self.remembered(None, self.holder, parameters, still=still)
-        return remembering(self.holder, self.private, parameters, self.paths, still=still)
+        tables: list[Any] = []
+
+        def table_of() -> Any:
+            if not tables:  # not before a record asks: a query that looks up nothing raises no error
+                tables.append(self.holder.evaluate(Given((), parameters)))
+            return tables[0]
+
+        return _objects(table_of, self.paths, still=still) if self.private else _bytes(table_of, still=still)
 
     def remembered(
         self, table: Any, holder: Any = None, parameters: Sequence[Any] = (), *, still: bool = True
@@ -97,20 +104,6 @@ def _uses(node: Node) -> Iterator[tuple[Link, str]]:
         yield part, node.name if isinstance(node, Attribute) and node.known.required.cls in PLAIN else ""
         for inner in part.parts():
             yield from _uses(inner)
-
-
-def remembering(
-    holder: Node, private: bool, parameters: Sequence[Any], paths: Sequence[Path] = (), *, still: bool = False
-) -> Callable[[Any], Any]:  # fmt: skip
-    """The function that looks up a key in the table *holder*, an expression of captured values; see `Looked`."""
-    tables: list[Any] = []
-
-    def table_of() -> Any:
-        if not tables:  # not before a record asks: a query that looks up nothing raises no error
-            tables.append(holder.evaluate(Given((), parameters)))
-        return tables[0]
-
-    return _objects(table_of, paths, still=still) if private else _bytes(table_of, still=still)
 
 
 def _of_text(text: str) -> bytes:

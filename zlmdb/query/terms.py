@@ -154,9 +154,10 @@ MEMBERS = (tuple, frozenset, list, set, range)
 SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
 """The bound that a comparison is."""
 
-_FLIPPED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""What a comparison is from the other side."""
 
-_NOTHING: Any = object()
+NOTHING: Any = object()
 
 
 def term_of(asking: Asking) -> Optional[Term]:
@@ -170,7 +171,7 @@ def _term_of(asking: Asking) -> Optional[Term]:
     if isinstance(node, Compare):
         return _compared(asking, node)
     if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
-        subject, value = asking.subject(node.holder), _value(node.arguments[0], asking)
+        subject, value = asking.subject(node.holder), value_of(node.arguments[0], asking.parameters)
         if subject is not None and type(value) in (str, bytes):
             return Term(subject, "startswith", value, node, Origin(asking.number, node.arguments[0]))
         return None
@@ -205,15 +206,15 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
         if subject is not None and type(value) in MEMBERS and len(value) <= CAP:
             return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
-    if operator not in _FLIPPED:
+    if operator == "!=":
         return None
     subject = asking.subject(left)
     if subject is None:
-        subject, right, operator = asking.subject(right), left, _FLIPPED[operator]
+        subject, right, operator = asking.subject(right), left, FLIPPED[operator]
     if not subject:
         return None
-    value = _value(right, asking)
-    if value is _NOTHING or value is None:
+    value = value_of(right, asking.parameters)
+    if value is NOTHING or value is None:
         return None
     return Term(subject, operator, value, node, Origin(asking.number, right))
 
@@ -222,8 +223,8 @@ def element_terms(asking: Asking) -> list[Term]:
     """What *asking* says of one element of a field: ``x in b.tags``, or ``any(...)`` of conditions on the element."""
     node = asking.node
     if isinstance(node, Compare) and node.operator == "in":
-        subject, value = asking.subject(node.right), _value(node.left, asking)
-        if not subject or value is None or value is _NOTHING:
+        subject, value = asking.subject(node.right), value_of(node.left, asking.parameters)
+        if not subject or value is None or value is NOTHING:
             return []
         return [Term((*subject, ELEMENT), "==", value, node, Origin(asking.number, node.left))]
     if not isinstance(node, Apply) or node.function.value is not any or len(node.arguments) != 1:
@@ -237,22 +238,22 @@ def element_terms(asking: Asking) -> list[Term]:
     return [term._replace(node=node) for term in found if term is not None]
 
 
-def _value(node: Node, asking: Asking) -> Any:
-    """The value of *node* where it does not depend on the record."""
+def value_of(node: Node, parameters: Sequence[Any]) -> Any:
+    """The value of *node* with the captured *parameters*; `NOTHING` if it depends on more than these, or raises."""
     if not node.settled:
-        return _NOTHING
+        return NOTHING
     try:
-        return node.evaluate(Given((), asking.parameters))
+        return node.evaluate(Given((), parameters))
     except Exception as error:  # it raises for each record, then
         let_through(error)
-        return _NOTHING
+        return NOTHING
 
 
 def _members(node: Node, asking: Asking) -> Any:
-    """As `_value`, or what is now in a captured list or set: it stays while the query runs."""
+    """As `value_of`, or what is now in a captured list or set: it stays while the query runs."""
     if isinstance(node, Parameter) and not node.settled:
         return asking.parameters[node.number]
-    return _value(node, asking)
+    return value_of(node, asking.parameters)
 
 
 def is_present(known: Known) -> bool:

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
+from ..values.paths import Path
 from .expressions import Compare, Condition, Joined, Negated
 from .expressionsource import Asked
-from .following import Followed, Given, Node
+from .fieldtypes import compares
+from .following import Followed, Node
 from .following import operations as ops
 from .following.nodes import Argument, Constant, Parameter
-from .projection import Path, Projection
-from .terms import conjuncts
+from .projection import Projection
+from .terms import FLIPPED, NOTHING, conjuncts, value_of
 
 if TYPE_CHECKING:
     from .programs import Programs
 
 Give = Union[Projection, Followed]
 """What is given of each record: something known, or what a function gives."""
-
-_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[Optional[Condition], list[Asked]]:
@@ -99,15 +99,15 @@ class _Translation:
     def _compared(self, node: ops.Compare) -> Optional[Condition]:
         if node.right.settled:
             return self._with(node.left, node.operator, node.right)
-        if node.left.settled and node.operator in _FLIPPED:
-            return self._with(node.right, _FLIPPED[node.operator], node.left)
+        if node.left.settled and node.operator in FLIPPED:
+            return self._with(node.right, FLIPPED[node.operator], node.left)
         return None
 
     def _with(self, field: Node, operator: str, other: Node) -> Optional[Condition]:
         if not isinstance(field, ops.Attribute):
             return None
-        value = self._value(other)
-        if value is None or value is _NOTHING:
+        value = value_of(other, self.followed.parameters)
+        if value is None or value is NOTHING:
             return None
         if operator == "in":
             if type(value) not in (tuple, frozenset):
@@ -122,28 +122,16 @@ class _Translation:
             found.source = self.followed, other.number
         return found
 
-    def _value(self, node: Node) -> Any:
-        if isinstance(node, Constant):
-            return node.value
-        try:
-            return node.evaluate(Given((), self.followed.parameters))
-        except Exception as error:  # it raises for each record, then
-            let_through(error)
-            return _NOTHING
-
     def _compare(self, field: Node, operator: str, value: Any, *, constant: bool = True) -> Optional[Compare]:
         path = _path(field, self.followed, self.programs)
         if path is None:
             return None
-        compare = Compare(path, operator, value, constant=constant)
+        compare = Compare(path[0], operator, value, constant=constant)
         try:
-            if value is not None:
-                self.programs.model.check(compare)
+            if value is not None and not compares(self.programs.type_of(compare.name), operator, compare.value):
+                return None
             self.programs.constants(compare)
         except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
             let_through(error)
             return None
         return compare
-
-
-_NOTHING: Any = object()

@@ -86,9 +86,9 @@ def known_type(model: Any, field: str, localns: Any) -> Any:
 
 def nested_type(model: Any, field: str, localns: Any) -> Any:
     """The type at a path such as ``address.city``, Any if it is not known. Raises `TypeError` if there is none."""
-    from ..query.fieldtypes import Model  # late: few programs have such an index
+    from ..query.fieldtypes import type_at  # late: few programs have such an index
 
-    return present_type(Model(model, localns).type_of(tuple(field.split("."))))
+    return present_type(type_at(model, field.split("."), localns))
 
 
 def listed_fields(cls: Any) -> list[str]:

@@ -20,7 +20,7 @@ from ..query.following import Followed, Node
 from ..query.following.code import ByCode
 from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Choice
-from ..query.neededfields import taken
+from ..query.recordpaths import taken
 from ..values.flat.members import is_bare
 from .compiled.selected import Rows, Setting, setting_of
 from .executor.execution import programs_of

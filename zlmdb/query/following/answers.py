@@ -29,7 +29,7 @@ def refuse_method(session: Session, answer: Any, use: str) -> None:
         name = answer.sure_name()
     elif type(answer) is types.MethodType and hasattr(kind_of(answer.__self__), "zlmdb_node"):
         seen: Any = answer.__func__
-        name = getattr(seen.original(), "__name__", "") if isinstance(seen, Sight) else ""
+        name = getattr(seen.zlmdb_original(), "__name__", "") if isinstance(seen, Sight) else ""
     if name:
         what = f"the function gives, to {use}," if use else "the condition gives"
         why = "" if use else ", which is always true"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .captured import read_attribute, read_item, read_own
 from .known import Known
-from .opaque import Sight
+from .opaque import Truthy
 from .own import OWN
 from .recorder import applied
 from .sight import holds_recorded
@@ -17,44 +17,38 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class Function(Sight):
+class Function(Truthy):
     """A Python function: a call of it is followed."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._session.copy(self._slot)(*args, **kwargs)
+        return self.zlmdb_session.copy(self.zlmdb_slot)(*args, **kwargs)
 
-    def ready(self) -> Callable[..., Any]:
-        return cast("Callable[..., Any]", self._session.copy(self._slot))
-
-    def __bool__(self) -> bool:
-        return True
+    def zlmdb_ready(self) -> Callable[..., Any]:
+        return cast("Callable[..., Any]", self.zlmdb_session.copy(self.zlmdb_slot))
 
 
-class Method(Sight):
+class Method(Truthy):
     """A method of an object, or a partial: a call of it is a call of its function with more arguments."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        session, slot = self._session, self._slot
+        session, slot = self.zlmdb_session, self.zlmdb_slot
         holder = session.see_read(slot, read_attribute, "__self__")
         return session.see_read(slot, read_attribute, "__func__")(holder, *args, **kwargs)
 
-    def __bool__(self) -> bool:
-        return True
 
-
-class Partial(Sight):
+class Partial(Truthy):
     """A functools.partial. How many arguments it adds, and which names, is a condition for using the result again."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        session, slot = self._session, self._slot
-        given = session.captured.read(slot, read_attribute, "args", f"{self._name()}.args")
-        named = session.captured.read(slot, read_attribute, "keywords", f"{self._name()}.keywords")
+        session, slot = self.zlmdb_session, self.zlmdb_slot
+        given = session.captured.read(slot, read_attribute, "args", f"{self.zlmdb_name()}.args")
+        named = session.captured.read(slot, read_attribute, "keywords", f"{self.zlmdb_name()}.keywords")
         before = [session.see_read(given, read_item, number) for number in range(session.sure(given, read_length))]
         keywords = {name: session.see_read(named, read_item, name) for name in session.sure(named, read_names)}
         return session.see_read(slot, read_attribute, "func")(*before, *args, **{**keywords, **kwargs})
@@ -86,31 +80,28 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if changeable else value
 
 
-class Getter(Sight):
+class Getter(Truthy):
     """An operator.attrgetter or itemgetter: does what attributes and brackets do."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = self._session.sure(self._slot, read_reduced)
+        made = self.zlmdb_session.sure(self.zlmdb_slot, read_reduced)
         if any(isinstance(one, str) and "__" in one for one in made):
-            self._blocked("a call")
-        return self.original()(*args, **kwargs)
-
-    def __bool__(self) -> bool:
-        return True
+            self.zlmdb_blocked("a call")
+        return self.zlmdb_original()(*args, **kwargs)
 
 
-class Cached(Sight):
+class Cached(Truthy):
     """What functools.lru_cache makes: the function in it is followed."""
 
     __slots__ = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._session.see_read(self._slot, read_own, "__wrapped__")(*args, **kwargs)
+        return self.zlmdb_session.see_read(self.zlmdb_slot, read_own, "__wrapped__")(*args, **kwargs)
 
 
-class Pure(Sight):
+class Pure(Truthy):
     """A function of which a call can stand in an expression."""
 
     __slots__ = ("_function", "_known")
@@ -126,10 +117,7 @@ class Pure(Sight):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own: Any = OWN.get(self._function)
         if own is not None:
-            return own(self._session, *args, **kwargs)
+            return own(self.zlmdb_session, *args, **kwargs)
         if not holds_recorded(args) and not holds_recorded(kwargs):
             return self._function(*args, **kwargs)
-        return applied(self._session, self._function, args, kwargs, self._known)
-
-    def __bool__(self) -> bool:
-        return True
+        return applied(self.zlmdb_session, self._function, args, kwargs, self._known)

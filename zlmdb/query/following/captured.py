@@ -104,9 +104,16 @@ def looks_up_plainly(cls: Any) -> bool:
     return not hasattr(cls, "__getattr__") and not written
 
 
+def comes_first(member: Any) -> bool:
+    """Whether what a class defines is asked for a value before the instance: a property, and what else is like one."""
+    kind = kind_of(member)
+    return hasattr(kind, "__get__") and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
+
+
 def read_class(holder: Any, name: str) -> Any:
-    """What the class of an instance defines."""
-    return read_static(type(holder), name)
+    """What the class of an instance defines, where the instance itself has nothing of that name instead."""
+    found = read_static(type(holder), name)
+    return MISSING if name in getattr(holder, "__dict__", ()) and not comes_first(found) else found
 
 
 def read_constant(holder: Any, what: Any) -> Any:
@@ -245,8 +252,8 @@ def frozen(function: Any) -> Any:
         return function
     written = assigned(function.__code__)
     cells: list[types.CellType] = []
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__):
-        value = MISSING if name in written else _content(cell)
+    for number, (name, cell) in enumerate(zip(function.__code__.co_freevars, function.__closure__)):
+        value = MISSING if name in written else read_cell(function, number)
         cells.append(types.CellType(value) if value is not MISSING and is_settled(value) else cell)
     copy = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(cells)
@@ -254,13 +261,6 @@ def frozen(function: Any) -> Any:
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__qualname__ = function.__qualname__
     return copy
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
 
 
 def is_settled(value: Any) -> bool:

@@ -164,9 +164,3 @@ def are_ordered(left: Known, right: Known) -> bool:
 def is_sure(known: Known) -> bool:
     """Whether comparing values of this gives True or False, and nothing else, as arrays do."""
     return known.cls in PLAIN or known.cls in CONTAINERS or is_enum(known)
-
-
-def something(left: Known, right: Known) -> Known:
-    """What is known of the result of arithmetic that nobody has told more about."""
-    numbers = left.cls in NUMBERS and right.cls in NUMBERS
-    return left if numbers and left.cls is right.cls and left.cls is not bool else SOMETHING

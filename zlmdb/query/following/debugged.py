@@ -24,15 +24,17 @@ class _Breakpoint(NamedTuple):
     texts: tuple[Any, ...]
 
 
-def stops_in(code: CodeType) -> bool:
-    """Whether a debugger has a breakpoint in *code*, the code of a function.
+def stops_in(*codes: CodeType) -> bool:
+    """Whether a debugger has a breakpoint in one of *codes*, those of functions.
 
     One in the line of a statement with a lambda is in the statement, unless it speaks of what the lambda is given.
     """
     if "pydevd" not in sys.modules and "bdb" not in sys.modules:
         return False
     try:
-        return any([_stops(one, code) for one in _breakpoints() if _is_file(one.file, code.co_filename)])
+        return any([
+            _stops(one, code) for one in _breakpoints() for code in codes if _is_file(one.file, code.co_filename)
+        ])  # fmt: skip
     except Exception as error:  # of another version of the debugger
         let_through(error)
         return False

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from ...values.base import typename
 from ...values.pydantics import is_pydantic
-from .known import CONTAINERS, SOMETHING, UNKNOWN, Known
+from .captured import MISSING, read_static
+from .known import CONTAINERS, SOMETHING, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodes import Constant, Node
 from .operations import Attribute, Item, Method
@@ -18,8 +19,6 @@ from .sight import is_constant, node_of, of_the_record
 if TYPE_CHECKING:
     from .linked import Values
     from .recorder import Recorder
-
-MISSING: Any = object()
 
 
 def attribute(recorder: Recorder, name: str) -> Any:
@@ -35,28 +34,23 @@ def attribute(recorder: Recorder, name: str) -> Any:
     if plain in METHODS:
         return _of_plain(recorder, plain, name)
     found = known.fields().get(name)
-    member = static(cls, name)
-    if found is not None and not (isinstance(member, (property, cached_property)) and _computes(cls, name)):
+    member = read_static(cls, name)
+    if found is not None and not _computes(cls, name, member):
         field = trace.memory[node, name] = trace.nodes.make(Attribute, node, name, False, found)
         return trace.recorded(field)
     if is_enum_class(cls) and name in ENUM:
         return trace.recorded(trace.nodes.make(Attribute, node, name, False, ENUM[name]))
     if member is not MISSING:
+        if not hasattr(kind_of(member), "__get__") and _has_more(cls, name):
+            trace.block(f"{node!r}.{name}, which each {typename(cls)} may have for itself")
         return trace.member(recorder, cls, name, member)
     return _missing(recorder, cls, name)
 
 
-def static(cls: type[Any], name: str) -> Any:
-    """What *cls* or one of its bases defines as *name*, as it stands there."""
-    for one in cls.__mro__:
-        found = vars(one).get(name, MISSING)
-        if found is not MISSING:
-            return found
-    return MISSING
-
-
-def _computes(cls: type[Any], name: str) -> bool:
-    """Whether the property *name* is the program's own. On PyPy a namedtuple has one for each of its fields."""
+def _computes(cls: type[Any], name: str, member: object) -> bool:
+    """Whether *member* is a property of the program's own. On PyPy a namedtuple has one for each of its fields."""
+    if not isinstance(member, (property, cached_property)):
+        return False
     owner = next(one for one in cls.__mro__ if name in vars(one))
     return not (tuple in owner.__mro__ and "_fields" in vars(owner))
 
@@ -73,7 +67,9 @@ def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
 
 def _has_more(cls: type[Any], name: str) -> bool:
     """Whether objects of *cls* may have an attribute *name* that it does not declare."""
-    hooks = [static(cls, one) for one in ("__post_init__", "__attrs_post_init__", "__getattr__", "model_post_init")]
+    hooks = [
+        read_static(cls, one) for one in ("__post_init__", "__attrs_post_init__", "__getattr__", "model_post_init")
+    ]
     if not is_pydantic(cls):
         return any([hook is not MISSING for hook in hooks[:-1]])
     # Pydantic's own find what its models hold besides their fields.
@@ -253,11 +249,6 @@ def iterated(recorder: Recorder) -> Iterator[Any]:
     if known.cls is not None and known.cls not in (*CONTAINERS, str, bytes) and not hasattr(known.cls, "__iter__"):
         trace.block(f"iterating over {node!r}, which is a {typename(known.cls)}")
     return Elements(recorder)
-
-
-def called(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What ``recorder(...)`` gives: nobody knows."""
-    return recorder.zlmdb_trace.block(f"a call of {recorder.zlmdb_node!r}")
 
 
 def changed(recorder: Recorder, how: str) -> Any:

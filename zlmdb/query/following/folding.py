@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .known import BOOL, SOMETHING, Known, is_enum, kind_of
+from .known import BOOL, SOMETHING, is_enum, kind_of
 from .nodes import Called, Constant, Node, Nodes
 from .operations import Binary, Choice, Compare, Display, IsNone, Joined, Not, joined_known
 from .trace import Ways
@@ -264,8 +264,3 @@ def mentions(node: Node, inner: Node) -> bool:
 def is_evaluated(inner: Node, node: Node) -> bool:
     """Whether *inner* is evaluated whenever *node* is."""
     return node is inner or any([is_evaluated(inner, part) for part in node.certain()])
-
-
-def is_known(known: Known) -> bool:
-    """Whether anything is known."""
-    return not known.unknown

@@ -12,19 +12,17 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from .answers import Text, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
-from .captured import Step, cells_again, frozen, plain_cells, read_again
+from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_again, read_static
 from .code import ByCode, understood
 from .debugged import stops_in
-from .fields import static
 from .folding import Changed, Folding
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
-from .mistakes import mistake
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, spelled, walk
 from .opaque import Sight
 from .session import Session
 from .sight import node_of
-from .trace import Again, Refused, TooMany
+from .trace import Again, Refused, TooMany, mistake
 
 Function = Callable[..., Any]
 Use = Union[bool, str]
@@ -59,30 +57,30 @@ class Reading:
         "ways",
     )
 
-    def __init__(self, node: Node, session: Session, ways: int, condition: bool, keyed: bool) -> None:
-        self.node = node
-        self.keyed = keyed
+    def __init__(
+        self, node: Node, *, keyed: bool, condition: bool = True, session: Optional[Session] = None, ways: int = 1
+    ) -> None:  # fmt: skip
+        """Without a *session*, *node* was made of a part of another function that was followed and checked."""
+        self.node, self.keyed, self.condition, self.ways = node, keyed, condition, ways
         self.kept: dict[Any, Any] = {}  # what is made of it elsewhere
-        self.steps: tuple[Step, ...] = tuple(session.captured.steps)
-        self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
-        self.cells = None if self.guards else plain_cells(self.steps)
-        self.ways = ways
-        self.condition = condition
-        self.debugged = session.debugged
-        self.to_check = _CHECKED
+        self.steps: tuple[Step, ...] = ()
+        self.guards: tuple[tuple[Node, bool, Any], ...] = ()
+        self.cells: Optional[Cells] = None
+        self.debugged, self.to_check = False, 0
+        if session is not None:
+            self.steps = tuple(session.captured.steps)
+            self.guards = tuple([(guard, *expected) for guard, expected in session.guards.items()])
+            self.cells = None if self.guards else plain_cells(self.steps)
+            self.debugged, self.to_check = session.debugged, _CHECKED
         self.calls = bool(calls(node))
-        self.links = _has_links(node)
+        self.links = any([isinstance(one, (Link, Referred, Holds)) for one in walk(node)])
+        """Whether it asks something of records of other tables."""
         self.trusted = True
 
-    @classmethod
-    def of(cls, node: Node, *, keyed: bool, condition: bool = True) -> Reading:
-        """Of *node*, which was made of a part of another function that was followed and checked."""
-        made = cls.__new__(cls)
-        made.node, made.keyed, made.condition, made.trusted = node, keyed, condition, True
-        made.kept, made.steps, made.guards, made.cells = {}, (), (), None
-        made.ways, made.to_check, made.calls, made.debugged = 1, 0, bool(calls(node)), False
-        made.links = _has_links(node)
-        return made
+    @property
+    def helpers(self) -> Sequence[types.CodeType]:
+        """The code of the functions that it calls, as far as they were followed."""
+        return [step.expected for step in self.steps if step.check == CODE]
 
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
@@ -95,11 +93,6 @@ class Reading:
         except Exception as error:
             let_through(error)
             return None
-
-
-def _has_links(node: Node) -> bool:
-    """Whether *node* asks something of records of other tables."""
-    return any([isinstance(one, (Link, Referred, Holds)) for one in walk(node)])
 
 
 def _holds(guard: tuple[Node, bool, Any], given: Given) -> bool:
@@ -303,8 +296,8 @@ class Following:
             return self._read(function, condition)
         known = self._kept[condition]._kept.get(id(code))  # `ByCode.get`, without the call
         kept: Sequence[Reading] = known[1] if known is not None and known[0]() is code else ()
-        if kept and ("bdb" in modules or "pydevd" in modules) and stops_in(code):  # since it was read
-            kept = ()
+        if kept and ("bdb" in modules or "pydevd" in modules):
+            kept = [one for one in kept if not stops_in(code, *one.helpers)]  # since it was read
         for reading in kept:
             cells = reading.cells
             if cells is None or type(function) is not types.FunctionType:
@@ -334,7 +327,9 @@ class Following:
         finally:
             values = list(session.values)
             session.forget()
-        return Followed(Reading(node, session, ways, condition is True, takes_key(function)), function, values)
+        keyed = takes_key(function)
+        reading = Reading(node, keyed=keyed, condition=condition is True, session=session, ways=ways)
+        return Followed(reading, function, values)
 
     def _explored(self, session: Session, function: Function, condition: Use) -> tuple[Node, int]:
         if not understood():
@@ -344,7 +339,7 @@ class Following:
 
         def once() -> Node:
             seen = session.see(0)
-            ready = seen.ready() if isinstance(seen, Sight) else seen  # before anything is recorded
+            ready = seen.zlmdb_ready() if isinstance(seen, Sight) else seen  # before anything is recorded
             answer = ready(*[session.recorded(argument) for argument in arguments])
             if condition is not False:
                 refuse_method(session, answer, "" if condition is True else condition)
@@ -381,7 +376,7 @@ def code_of(function: Function) -> Optional[types.CodeType]:
     if isinstance(found, types.MethodType):
         found = found.__func__
     elif not isinstance(found, types.FunctionType):
-        found = static(kind_of(found), "__call__")
+        found = read_static(kind_of(found), "__call__")
     code = getattr(found, "__code__", None)
     return code if type(code) is types.CodeType else None
 

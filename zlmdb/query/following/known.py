@@ -10,20 +10,19 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Number
-from typing import Annotated, Any, ClassVar, Literal, Optional, Union, cast
+from typing import Annotated, Any, Literal, Optional, cast
 from uuid import UUID
 
-from ...typeargs import annotated_names, nested_types, type_hints
+from ...typeargs import UNIONS
 from ...values.base import is_a, is_free
 from ...values.describe import bound_types, renamed
-from ..fieldtypes import fits, without_none
+from ..fieldtypes import QUALIFIERS, field_hints, fits, without_none
 
 PLAIN = (bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID, complex)
 """Types whose values cannot change, whose methods are pure, and which people compare and order."""
 
 NUMBERS = {bool, int, float, Decimal}
 CONTAINERS = (list, tuple, set, frozenset, dict)
-_UNIONS: set[Any] = {Union, getattr(types, "UnionType", Union)}
 _MISSING: Any = object()
 
 
@@ -46,13 +45,13 @@ class Known:
         self._attributes: Optional[dict[str, Known]] = None
         self._element: Any = _MISSING
         if self.optional:
-            self.required = home.known(self.annotation) if _says_less(annotation, self.annotation) else something()
+            alone = self.annotation is not annotation and not may_be_none(self.annotation)
+            self.required = home.known(self.annotation) if alone else SOMETHING
 
     @classmethod
     def of_value(cls, value: Any) -> Known:
         """What is known of a value that is there."""
-        kind = kind_of(value)
-        return NONE if value is None else _HOME.known(kind) if kind in PLAIN or kind in CONTAINERS else SOMETHING
+        return NONE if value is None else _OF_KIND.get(kind_of(value), SOMETHING)
 
     @property
     def plain(self) -> bool:
@@ -69,13 +68,7 @@ class Known:
         cls: Any = self.cls
         if cls is None or cls in PLAIN or cls in CONTAINERS:
             return {}
-        names = {**self.home.names, **nested_types(cls)}
-        try:
-            hints = type_hints(cls, names)
-        except (NameError, TypeError):  # names are known all the same
-            return dict.fromkeys(annotated_names(cls), Any)
-        found = {name: hint for name, hint in hints.items() if typing.get_origin(hint) is not ClassVar}
-        return bound_types(cls, typing.get_args(self.annotation), found)
+        return bound_types(cls, typing.get_args(self.annotation), field_hints(cls, self.home.names))
 
     def element(self) -> Known:
         """What is known of what iterating gives."""
@@ -163,11 +156,11 @@ def may_be_none(annotation: Any) -> bool:
     if is_free(annotation) or annotation is type(None):
         return True
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return any(may_be_none(arg) for arg in args)
     if origin is Literal:
         return None in args
-    if origin is Annotated or getattr(origin, "_name", None) in {"Required", "NotRequired", "ReadOnly", "Final"}:
+    if origin is Annotated or getattr(origin, "_name", None) in QUALIFIERS:
         return may_be_none(args[0])
     return False
 
@@ -226,19 +219,11 @@ def is_strict(cls: Optional[type[Any]]) -> bool:
     return cls is not None and (cls in PLAIN or cls in CONTAINERS or issubclass(cls, enum.Enum))
 
 
-def _says_less(annotation: Any, bare: Any) -> bool:
-    """Whether *bare* is *annotation* without a None, and can be asked on its own."""
-    return bare is not annotation and not may_be_none(bare)
-
-
-def something() -> Known:
-    """What is known of what is not None, and nothing more."""
-    return SOMETHING
-
-
 _HOME = Home()
 SOMETHING = Known(_Something, _HOME)
+"""What is known of what is not None, and nothing more."""
 SOMETHING.cls = None
+_OF_KIND: Mapping[Any, Known] = {kind: _HOME.known(kind) for kind in (*PLAIN, *CONTAINERS)}
 UNKNOWN = _HOME.known(Any)
 NONE = _HOME.known(type(None))
 BOOL = _HOME.known(bool)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
 from .arity import takes_key
@@ -21,7 +21,7 @@ from .folding import Folding
 from .known import BOOL, INT, LIST, SOMETHING, UNKNOWN, Known
 from .nested import Inner, Nested
 from .nodes import Node, Variable
-from .opaque import Sight, parameter
+from .opaque import Opaque, Sight, parameter
 from .operations import Attribute, Compare, Item, Method
 from .sight import Seen, node_of
 
@@ -61,15 +61,15 @@ class Tables(Sight):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        session = self._session
-        types = None if name.startswith("_") else self.original()._query_table(name)
+        session = self.zlmdb_session
+        types = None if name.startswith("_") else self.zlmdb_original()._query_table(name)
         if types is None:
-            return self._blocked(f"attribute {name}")
-        holder = parameter(session, self._slot, SOMETHING, settled=False)
+            return self.zlmdb_blocked(f"attribute {name}")
+        holder = parameter(session, self.zlmdb_slot, SOMETHING, settled=False)
         return Records(session, session.nodes.make(Attribute, holder, name, True, SOMETHING), types)
 
     def __bool__(self) -> bool:
-        return self._blocked("the truth")
+        return self.zlmdb_blocked("the truth")
 
 
 def table(session: Session, slot: int, types: TableTypes) -> Records:
@@ -77,57 +77,27 @@ def table(session: Session, slot: int, types: TableTypes) -> Records:
     return Records(session, parameter(session, slot, SOMETHING, settled=False), types)
 
 
-class _Rows(Seen):
-    """Something of a table, in the place of which *node* stands. Whatever is not said below ends the way."""
+class _Rows(Opaque):
+    """Something of a table, in the place of which *node* stands."""
 
-    __slots__ = ("_node", "_session")
+    __slots__ = ("_node",)
 
     _noun = ""
 
     def __init__(self, session: Session, node: Node) -> None:
-        self._session, self._node = session, node
+        self.zlmdb_session, self._node = session, node
 
-    def node(self) -> Node:
+    def zlmdb_value(self) -> Node:
         return self._node
 
-    def original(self) -> Any:
+    def zlmdb_original(self) -> Any:
         return None
 
-    def __getitem__(self, key: Any) -> Any:
-        return self._blocked("an item")
+    def zlmdb_name(self) -> str:
+        return repr(self._node)
 
-    def __contains__(self, key: Any) -> bool:
-        return self._blocked("searching")
-
-    def _blocked(self, what: str) -> NoReturn:
-        self._session.block(f"{what} of {self._node!r}, which is {self._noun}")
-
-    def __getattr__(self, name: str) -> Any:
-        return self._blocked(f"attribute {name}")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._blocked("a call")
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._blocked("assigning to an item")
-
-    def __delitem__(self, key: Any) -> None:
-        self._blocked("deleting an item")
-
-    def __iter__(self) -> Any:
-        return self._blocked("iterating")
-
-    def __len__(self) -> int:
-        return self._blocked("len()")
-
-    def __bool__(self) -> bool:
-        return self._blocked("the truth")
-
-    def __eq__(self, other: object) -> Any:
-        return self._blocked("comparing")
-
-    def __hash__(self) -> int:
-        return self._blocked("hash()")
+    def zlmdb_kind(self) -> str:
+        return self._noun
 
 
 class Records(_Rows):
@@ -142,25 +112,25 @@ class Records(_Rows):
         self._types = types
 
     def __getattr__(self, name: str) -> Any:
-        session, unique = self._session, self._types.indexes.get(name)
+        session, unique = self.zlmdb_session, self._types.indexes.get(name)
         if unique is None:
-            return self._blocked(f"attribute {name}")
+            return self.zlmdb_blocked(f"attribute {name}")
         node = session.nodes.make(Attribute, self._node, name, True, SOMETHING)
         return Index(session, node, self._types, unique=unique)
 
     def __getitem__(self, key: Any) -> Any:
-        session = self._session
+        session = self.zlmdb_session
         return session.recorded(session.nodes.make(Link, self._node, node_of(session, key), True, self._types.value))
 
     def __contains__(self, key: Any) -> bool:
-        session = self._session
+        session = self.zlmdb_session
         return session.truth(session.nodes.make(Compare, "in", node_of(session, key), self._node, True, BOOL))
 
     def get(self, *arguments: Any) -> Any:
         """The record of a key, or None."""
-        session = self._session
+        session = self.zlmdb_session
         if len(arguments) != 1:
-            return self._blocked("get() with a default")
+            return self.zlmdb_blocked("get() with a default")
         given = (node_of(session, arguments[0]),)
         return session.recorded(session.nodes.make(Method, self._node, "get", given, (), True, _or_none(self._types)))
 
@@ -177,14 +147,14 @@ class Index(_Rows):
         self._types, self._unique = types, unique
 
     def __getitem__(self, key: Any) -> Any:
-        session, types = self._session, self._types
+        session, types = self.zlmdb_session, self._types
         if self._unique:
             return session.recorded(session.nodes.make(Item, self._node, node_of(session, key), True, types.value))
         node = session.nodes.make(Referred, self._node, node_of(session, key), True, SOMETHING)
         return Referring(session, node, types)
 
     def __contains__(self, key: Any) -> bool:
-        session = self._session
+        session = self.zlmdb_session
         return session.truth(session.nodes.make(Holds, "in", node_of(session, key), self._node, True, BOOL))
 
 
@@ -215,8 +185,8 @@ class Referring(_Rows):
     def _but(self, what: str, **asked: Any) -> Any:
         """The same but for what is *asked*."""
         if self._asked.limit:
-            return self._blocked(f"{what} after a limit")
-        return Referring(self._session, self._node, self._types, self._asked._replace(**asked))
+            return self.zlmdb_blocked(f"{what} after a limit")
+        return Referring(self.zlmdb_session, self._node, self._types, self._asked._replace(**asked))
 
     def where(self, matches: Any) -> Any:
         """Those for which *matches*, a function of a record, is true."""
@@ -225,20 +195,20 @@ class Referring(_Rows):
     def order_by(self, by: Any, *, reverse: Any = False) -> Any:
         """Sorted by what *by*, a function of a record, gives."""
         if type(reverse) is not bool:
-            return self._blocked("an order whose direction is no constant")
+            return self.zlmdb_blocked("an order whose direction is no constant")
         return self._but("order_by()", order=self._function("order_by", by), backwards=reverse)
 
     def limit(self, count: Any, skip: Any = 0) -> Any:
         """The first of them."""
-        session = self._session
+        session = self.zlmdb_session
         numbers = (node_of(session, count), node_of(session, skip))
         if not all([one.settled and one.known is INT for one in numbers]):
-            return self._blocked("a limit that is no captured int")
+            return self.zlmdb_blocked("a limit that is no captured int")
         return self._but("a limit", limit=numbers)
 
     def count(self) -> Any:
         """How many there are."""
-        session = self._session
+        session = self.zlmdb_session
         if self._asked.limit or self._asked.where:
             return self._given("pairs").count()
         return session.recorded(session.nodes.make(Method, self._node, "count", (), (), True, INT))
@@ -257,11 +227,11 @@ class Referring(_Rows):
 
     def _function(self, method: str, function: Any, *, condition: bool = False) -> Inner:
         """The *function*, which *method* is given: it is followed with recorders of a record."""
-        session = self._session
-        original = function.original() if isinstance(function, Seen) else function
+        session = self.zlmdb_session
+        original = function.zlmdb_original() if isinstance(function, Seen) else function
         if not is_followed(original):
-            return self._blocked(f"{method}() of what is no plain function")
-        ready = function.ready() if isinstance(function, Sight) else function
+            return self.zlmdb_blocked(f"{method}() of what is no plain function")
+        ready = function.zlmdb_ready() if isinstance(function, Sight) else function
         known = [self._types.key, self._types.value] if takes_key(original) else [self._types.value]
         first, nodes = session.depth, session.nodes
         variables = tuple([
@@ -278,7 +248,7 @@ class Referring(_Rows):
 
     def _once(self, ready: Any, variables: Sequence[Node]) -> Node:
         """What a function gives on one way."""
-        session = self._session
+        session = self.zlmdb_session
         leaf = node_of(session, ready(*[session.recorded(one) for one in variables]))
         run = session.current()
         if not run.evaluated(leaf).issuperset(run.raising):
@@ -299,11 +269,11 @@ class Referring(_Rows):
 
     def __bool__(self) -> bool:
         some = self._asked.limit or self._asked.where
-        return bool(self._given("pairs")) if some else self._session.truth(self._node)
+        return bool(self._given("pairs")) if some else self.zlmdb_session.truth(self._node)
 
     def _given(self, what: str, known: Optional[Known] = None, value: Optional[Inner] = None) -> GivenRows:
         kind = Values if what == "values" else GivenRows
-        return kind(self._session, self._node, self._asked, (what, value), known)
+        return kind(self.zlmdb_session, self._node, self._asked, (what, value), known)
 
 
 class GivenRows(_Rows):
@@ -322,38 +292,38 @@ class GivenRows(_Rows):
 
     def all(self) -> Any:
         """All rows in a list."""
-        return self._session.recorded(self._nested("all", self._list()))
+        return self.zlmdb_session.recorded(self._nested("all", self._list()))
 
     def first(self) -> Any:
         """The first row, or None."""
-        return self._session.recorded(self._nested("first", self._one()))
+        return self.zlmdb_session.recorded(self._nested("first", self._one()))
 
     def last(self) -> Any:
         """The last row, or None."""
-        return self._session.recorded(self._nested("last", self._one()))
+        return self.zlmdb_session.recorded(self._nested("last", self._one()))
 
     def count(self) -> Any:
         """How many rows there are."""
-        return self._session.recorded(self._nested("count", INT))
+        return self.zlmdb_session.recorded(self._nested("count", INT))
 
     def sum(self) -> Any:
         """The sum of the rows."""
-        return self._session.recorded(self._nested("sum", SOMETHING))
+        return self.zlmdb_session.recorded(self._nested("sum", SOMETHING))
 
     def mean(self) -> Any:
         """The mean of the rows."""
-        return self._session.recorded(self._nested("mean", UNKNOWN))
+        return self.zlmdb_session.recorded(self._nested("mean", UNKNOWN))
 
     def min(self) -> Any:
         """The least row."""
-        return self._session.recorded(self._nested("min", UNKNOWN))
+        return self.zlmdb_session.recorded(self._nested("min", UNKNOWN))
 
     def max(self) -> Any:
         """The greatest row."""
-        return self._session.recorded(self._nested("max", UNKNOWN))
+        return self.zlmdb_session.recorded(self._nested("max", UNKNOWN))
 
     def __bool__(self) -> bool:
-        return self._session.truth(self._nested("truth", BOOL))
+        return self.zlmdb_session.truth(self._nested("truth", BOOL))
 
     def _one(self) -> Known:
         known = self._known
@@ -369,7 +339,7 @@ class GivenRows(_Rows):
         asked = self._asked
         if how in ("count", "truth"):  # these sort nothing
             asked = asked._replace(order=None, backwards=False)
-        return self._session.nodes.make(Nested, self._node, *asked, *self._what, how, known)
+        return self.zlmdb_session.nodes.make(Nested, self._node, *asked, *self._what, how, known)
 
 
 class Values(GivenRows):

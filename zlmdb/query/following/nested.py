@@ -68,7 +68,7 @@ class Inner(Node):
         known: dict[Node, Node] = dict(zip(self.outer, outer))
         for position, one in enumerate(self.variables):
             known[one] = Argument(position, "value" if one is self.variables[-1] else "key", one.known.required)
-        return Reading.of(replaced(self.value, known), keyed=len(self.variables) > 1, condition=self.condition)
+        return Reading(replaced(self.value, known), keyed=len(self.variables) > 1, condition=self.condition)
 
     def source(self, spell: Spell) -> str:
         return f"lambda {', '.join([spell(one) for one in self.variables])}: {spell(self.value)}"

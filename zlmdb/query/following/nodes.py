@@ -18,7 +18,7 @@ from typing import Any, Optional, TypeVar, cast
 from uuid import UUID
 
 from ...values.base import is_a, show
-from .known import BOOL, UNKNOWN, Known, kind_of
+from .known import UNKNOWN, Known, kind_of
 
 N = TypeVar("N", bound="Node")
 Spell = Callable[["Node"], str]
@@ -197,17 +197,13 @@ class Nodes:
         """The node ``kind(*parts)``. All parts but the last, what is known of it, say which one it is."""
         key = (kind, *parts[:-1])
         found: Optional[N] = self._made.get(key)
-        if found is None:
+        if found is None:  # as `once`, without the calls: most are made here
             found = self._made[key] = kind(*parts)
         return found
 
     def constant(self, value: Any, known: Optional[Known] = None) -> Constant:
         """The node of the constant *value*."""
-        key = identity(value)
-        found: Optional[Constant] = self._made.get(key)
-        if found is None:
-            found = self._made[key] = Constant(value, known or (BOOL if type(value) is bool else Known.of_value(value)))
-        return found
+        return self.once(identity(value), lambda: Constant(value, known or Known.of_value(value)))
 
     def once(self, key: Any, make: Callable[[], N]) -> N:
         """The node that *make* makes, if there is none for *key* yet."""
@@ -260,8 +256,7 @@ def shown(value: Any) -> str:
 
 def spelled(node: Node) -> str:
     """*node* as a Python expression, for people: constants and captured values by their names."""
-    text = node.source(spelled)
-    return text
+    return node.source(spelled)
 
 
 def walk(node: Node) -> Iterator[Node]:

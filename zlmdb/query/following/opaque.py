@@ -17,74 +17,116 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-class Sight(Seen):
-    """What is seen of the captured value number *slot*. Whatever is not said here ends the way."""
+class Opaque(Seen):
+    """What a function sees of something captured that it may only hold. Whatever else is not said ends the way.
 
-    __slots__ = ("_session", "_slot")
+    Its own names begin with ``zlmdb_``: every other one is a name of what it stands for.
+    """
 
-    def __init__(self, session: Session, slot: int) -> None:
-        self._session, self._slot = session, slot
+    __slots__ = ("zlmdb_session",)
 
-    def node(self) -> Node:
-        return parameter(self._session, self._slot, SOMETHING, settled=False)
+    zlmdb_session: Session
 
-    def original(self) -> Any:
-        return self._session.values[self._slot]
+    def zlmdb_name(self) -> str:
+        """What it is called in the function."""
+        raise NotImplementedError
 
-    def ready(self) -> Callable[..., Any]:
-        """What is called to call it."""
-        return self
+    def zlmdb_kind(self) -> str:
+        """What it is."""
+        raise NotImplementedError
 
-    def _name(self) -> str:
-        return self._session.captured.names[self._slot]
-
-    def _blocked(self, what: str) -> NoReturn:
-        self._session.block(f"{what} of {self._name()}, which is {describe(self.original())}")
+    def zlmdb_blocked(self, what: str) -> NoReturn:
+        """End the way, since *what* is done with it."""
+        self.zlmdb_session.block(f"{what} of {self.zlmdb_name()}, which is {self.zlmdb_kind()}")
 
     def __getattr__(self, name: str) -> Any:
-        return self._blocked(f"attribute {name}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in Sight.__slots__:
-            self._blocked(f"assigning to attribute {name}")
-        object.__setattr__(self, name, value)
+        return self.zlmdb_blocked(f"attribute {name}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._blocked("a call")
+        return self.zlmdb_blocked("a call")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Recorder):
             return NotImplemented  # then that is asked
-        return self._blocked("comparing")
+        return self.zlmdb_blocked("comparing")
 
     def __hash__(self) -> int:
-        return self._blocked("hash()")
+        return self.zlmdb_blocked("hash()")
 
     def __bool__(self) -> bool:
-        return self._blocked("the truth")
+        return self.zlmdb_blocked("the truth")
 
     def __iter__(self) -> Any:
-        return self._blocked("iterating")
+        return self.zlmdb_blocked("iterating")
+
+    def __len__(self) -> int:
+        return self.zlmdb_blocked("len()")
 
     def __contains__(self, member: Any) -> bool:
-        return self._blocked("searching")
+        return self.zlmdb_blocked("searching")
 
     def __getitem__(self, key: Any) -> Any:
-        return self._blocked("an item")
+        return self.zlmdb_blocked("an item")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._blocked("assigning to an item")
+        self.zlmdb_blocked("assigning to an item")
+
+    def __delitem__(self, key: Any) -> None:
+        self.zlmdb_blocked("deleting an item")
 
     def __str__(self) -> str:
-        return self._blocked("str()")
+        return self.zlmdb_blocked("str()")
 
     def __repr__(self) -> str:
         if is_debugging(sys._getframe(1)):
-            return f"<placeholder {self._name()}, while zlmdb reads the function>"
-        return self._blocked("repr()")
+            return f"<placeholder {self.zlmdb_name()}, while zlmdb reads the function>"
+        return self.zlmdb_blocked("repr()")
 
     def __format__(self, how: str) -> str:
-        return self._blocked("format()")
+        return self.zlmdb_blocked("format()")
+
+
+class Sight(Opaque):
+    """What is seen of the captured value number *slot*."""
+
+    __slots__ = ("zlmdb_slot",)
+
+    def __init__(self, session: Session, slot: int) -> None:
+        self.zlmdb_session, self.zlmdb_slot = session, slot
+
+    def zlmdb_value(self) -> Node:
+        return parameter(self.zlmdb_session, self.zlmdb_slot, SOMETHING, settled=False)
+
+    def zlmdb_original(self) -> Any:
+        return self.zlmdb_session.values[self.zlmdb_slot]
+
+    def zlmdb_ready(self) -> Callable[..., Any]:
+        """What is called to call it."""
+        return self
+
+    def zlmdb_name(self) -> str:
+        return self.zlmdb_session.captured.names[self.zlmdb_slot]
+
+    def zlmdb_part(self, read: Callable[[Any, str], Any], name: str) -> Any:
+        """What is seen of what it has as *name*, which *read* gives."""
+        return self.zlmdb_session.see_read(self.zlmdb_slot, read, name, f"{self.zlmdb_name()}.{name}")
+
+    def zlmdb_kind(self) -> str:
+        return describe(self.zlmdb_original())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("zlmdb_session", "zlmdb_slot"):
+            self.zlmdb_blocked(f"assigning to attribute {name}")
+        object.__setattr__(self, name, value)
+
+
+class Truthy(Sight):
+    """Something that is true, as functions and modules are."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return True
 
 
 def parameter(session: Session, slot: int, known: Known, *, settled: bool) -> Parameter:

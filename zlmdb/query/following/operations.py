@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as operators
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable, ClassVar, Optional
 
 from .known import BOOL, SOMETHING, Known
@@ -142,32 +142,19 @@ class IsNone(_Test):
         return f"({spell(self.inner)} is None)"
 
 
+ARITHMETIC: Mapping[str, str] = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "<<": "lshift",
+    ">>": "rshift", "&": "and", "|": "or", "^": "xor", "@": "matmul",
+}  # fmt: skip
+"""Operators, with the names of their methods."""
+
+
 class Binary(_OfTwo):
     """Arithmetic of two values."""
 
     __slots__ = ()
 
-    functions: ClassVar[dict[str, Any]] = {
-        sign: getattr(operators, name)
-        for sign, name in zip(
-            ["+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "@"],
-            [
-                "add",
-                "sub",
-                "mul",
-                "truediv",
-                "floordiv",
-                "mod",
-                "pow",
-                "lshift",
-                "rshift",
-                "and_",
-                "or_",
-                "xor",
-                "matmul",
-            ],
-        )
-    }
+    functions: ClassVar[dict[str, Any]] = {sign: getattr(operators, f"__{name}__") for sign, name in ARITHMETIC.items()}
 
 
 class Unary(Node):

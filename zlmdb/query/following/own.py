@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Callable
 
 from .generators import each
-from .known import BOOL, CONTAINERS, FLOAT, INT, LIST, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known
+from .known import BOOL, CONTAINERS, FLOAT, INT, LIST, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known, kind_of
 from .nodes import Node
 from .operations import Apply, Each
 from .recorder import Recorder, applied
@@ -43,17 +43,12 @@ def own_isinstance(trace: Trace, value: Any, classes: Any, /) -> Any:
 
 
 def _classes(trace: Trace, classes: Any) -> Any:
-    if type(classes) is tuple:
-        return tuple([_classes(trace, one) for one in elements(classes)])
-    found = classes.original() if isinstance(classes, Seen) else classes
+    if kind_of(classes) is tuple:
+        return tuple([_classes(trace, one) for one in classes])
+    found = classes.zlmdb_original() if isinstance(classes, Seen) else classes
     if found is None or type(found) is not type:
         return trace.block("isinstance() of what is no plain class")
     return found
-
-
-def elements(values: Any) -> list[Any]:
-    """*values* in a list."""
-    return list(values)
 
 
 def own_bool(trace: Trace, value: Any = False, /) -> bool:
@@ -126,7 +121,7 @@ class Iterated(Seen):
     def __init__(self, node: Node) -> None:
         self._node = node
 
-    def node(self) -> Node:
+    def zlmdb_value(self) -> Node:
         return self._node
 
 

@@ -22,10 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..ordering import desc
-from .known import BOOL, FLOAT, INT, LIST, SOMETHING, STR, UNKNOWN, Known
-from .known import DATE as _DATE
-from .known import DATETIME as _DATETIME
-from .known import TIMEDELTA as _TIMEDELTA
+from .known import BOOL, DATE, DATETIME, FLOAT, INT, LIST, SOMETHING, STR, TIMEDELTA, UNKNOWN, Known
 
 _HOME = SOMETHING.home
 
@@ -59,11 +56,11 @@ PURE: Mapping[Any, Known] = {
     fnmatch.fnmatchcase: BOOL,
     unicodedata.normalize: STR,
     unicodedata.category: STR,
-    date.fromisoformat: _DATE,
-    date.fromordinal: _DATE,
-    datetime.fromisoformat: _DATETIME,
-    datetime.combine: _DATETIME,
-    datetime.strptime: _DATETIME,
+    date.fromisoformat: DATE,
+    date.fromordinal: DATE,
+    datetime.fromisoformat: DATETIME,
+    datetime.combine: DATETIME,
+    datetime.strptime: DATETIME,
     int.from_bytes: INT,
     float.fromhex: FLOAT,
     desc: SOMETHING,
@@ -72,9 +69,9 @@ PURE: Mapping[Any, Known] = {
 
 CLASSES: Mapping[Any, Known] = {
     **{one: _HOME.known(one) for one in (int, float, str, bytes, complex, list, tuple, set, frozenset, dict)},
-    date: _DATE,
-    datetime: _DATETIME,
-    timedelta: _TIMEDELTA,
+    date: DATE,
+    datetime: DATETIME,
+    timedelta: TIMEDELTA,
     **{one: _HOME.known(one) for one in (time, timezone, Decimal, Fraction, uuid.UUID)},
 }
 """Classes whose instances are made by nothing but the arguments."""

@@ -12,9 +12,9 @@ from typing import Any, Callable, Optional
 from ...handlers import is_debugging
 from ...values.base import typename
 from . import compared, fields
-from .known import BOOL, FLOAT, INT, NUMBERS, STR, UNKNOWN, Known, is_bare_enum, is_enum
+from .known import BOOL, FLOAT, INT, NUMBERS, SOMETHING, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Node
-from .operations import Apply, Binary, Compare, IsNone, Unary
+from .operations import ARITHMETIC, Apply, Binary, Compare, IsNone, Unary
 from .sight import node_of
 from .trace import Trace
 
@@ -57,7 +57,7 @@ class Recorder:
         return fields.item(self, key)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return fields.called(self, args, kwargs)
+        return self.zlmdb_trace.block(f"a call of {self.zlmdb_node!r}")
 
     def __contains__(self, member: Any) -> bool:
         trace: Trace = self.zlmdb_trace
@@ -173,21 +173,7 @@ def _in_place(sign: str, name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
-for _name, _sign_of in {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "lshift": "<<",
-    "rshift": ">>",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "matmul": "@",
-}.items():
+for _sign_of, _name in ARITHMETIC.items():
     _forward, _backward = _arithmetic(_sign_of)
     setattr(Recorder, f"__{_name}__", _forward)
     setattr(Recorder, f"__r{_name}__", _backward)
@@ -280,7 +266,8 @@ def _result(sign: str, left: Known, right: Known) -> tuple[Known, bool]:
         return FLOAT, int in pair  # an int may be too large for a float
     if pair == {str} and sign == "+":
         return STR, False
-    return compared.something(left, right), True
+    alike = left.cls is right.cls and left.cls in NUMBERS and left.cls is not bool
+    return left if alike else SOMETHING, True
 
 
 _UNSIGNED = {str, bytes, date, datetime, time}

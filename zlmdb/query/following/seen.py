@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .callables import Cached, Function, Getter, Method, Partial, Pure
 from .captured import (
     MISSING,
+    comes_first,
     is_settled,
     looks_up_plainly,
     read_attribute,
@@ -25,7 +26,7 @@ from .captured import (
 from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
 from .linked import Tables, table
 from .methods import METHODS
-from .opaque import Sight, parameter
+from .opaque import Sight, Truthy, parameter
 from .own import OWN
 from .pure import CLASSES, PURE, TRANSPARENT
 from .recorder import Recorder, applied
@@ -45,34 +46,34 @@ class Class(Sight):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        session, cls = self._session, self.original()
+        cls = self.zlmdb_original()
         if name.startswith("__") or type(cls) not in _PLAIN_CLASSES:
-            return self._blocked(f"attribute {name}")
+            return self.zlmdb_blocked(f"attribute {name}")
         if cls in METHODS and name in METHODS[cls]:
             return functools.partial(_unbound, cls, name)
         if isinstance(cls, enum.EnumMeta) and name in cls.__members__:
-            return session.see_value(self._slot, read_attribute, name, getattr(cls, name), self._name())
+            return self.zlmdb_part(read_attribute, name)
         member = read_static(cls, name)
         if isinstance(member, types.ClassMethodDescriptorType):  # date.fromisoformat is one
-            return session.see(session.captured.read(self._slot, read_attribute, name, f"{self._name()}.{name}"))
-        return session.of_class(self, self._slot, read_static, name, member)
+            return self.zlmdb_part(read_attribute, name)
+        return self.zlmdb_session.of_class(self, self.zlmdb_slot, read_static, name, member)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        cls = self.original()
+        cls = self.zlmdb_original()
         own = OWN.get(cls)
         if own is not None:
-            return own(self._session, *args, **kwargs)
+            return own(self.zlmdb_session, *args, **kwargs)
         if cls in CLASSES:
             if not holds_recorded(args) and not holds_recorded(kwargs):
                 return cls(*args, **kwargs)
-            return applied(self._session, cls, args, kwargs, CLASSES[cls])
+            return applied(self.zlmdb_session, cls, args, kwargs, CLASSES[cls])
         if is_made_by_fields(cls):
             inspect.signature(cls).bind(*args, **kwargs)
-            return applied(self._session, cls, args, kwargs, self._session.home.known(cls), raises=False)
-        return self._blocked("raising" if issubclass(cls, BaseException) else "a call")
+            return applied(self.zlmdb_session, cls, args, kwargs, self.zlmdb_session.home.known(cls), raises=False)
+        return self.zlmdb_blocked("raising" if issubclass(cls, BaseException) else "a call")
 
     def __bool__(self) -> bool:
-        return True if type(self.original()) is type else cast("bool", self._blocked("the truth"))
+        return True if type(self.zlmdb_original()) is type else cast("bool", self.zlmdb_blocked("the truth"))
 
 
 def _unbound(cls: type[Any], name: str, holder: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,18 +99,15 @@ def is_made_by_fields(cls: Any) -> bool:
     return hasattr(cls, "__struct_fields__") and str(kind.__module__).startswith("msgspec")
 
 
-class Module(Sight):
+class Module(Truthy):
     """A module: what it has is seen."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or read_own(self.original(), name) is MISSING:
-            return self._blocked(f"attribute {name}")
-        return self._session.see_read(self._slot, read_own, name, f"{self._name()}.{name}")
-
-    def __bool__(self) -> bool:
-        return True
+        if name.startswith("__") or read_own(self.zlmdb_original(), name) is MISSING:
+            return self.zlmdb_blocked(f"attribute {name}")
+        return self.zlmdb_part(read_own, name)
 
 
 class Instance(Sight):
@@ -118,28 +116,27 @@ class Instance(Sight):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        session, value, cls = self._session, self.original(), kind_of(self.original())
+        value, cls = self.zlmdb_original(), kind_of(self.zlmdb_original())
         if name.startswith("__") or not looks_up_plainly(cls):
-            return self._blocked(f"attribute {name}")
+            return self.zlmdb_blocked(f"attribute {name}")
         member = read_static(cls, name)
-        shown = f"{self._name()}.{name}"
         if isinstance(member, types.MemberDescriptorType):
-            return session.see_read(self._slot, read_attribute, name, shown)
-        if name in getattr(value, "__dict__", ()) and not isinstance(member, property):
-            return session.see_read(self._slot, read_own, name, shown)
+            return self.zlmdb_part(read_attribute, name)
+        if name in getattr(value, "__dict__", ()) and not comes_first(member):
+            return self.zlmdb_part(read_own, name)
         if member is MISSING:
             raise AttributeError(name)
-        return session.of_class(self, self._slot, read_class, name, member)
+        return self.zlmdb_session.of_class(self, self.zlmdb_slot, read_class, name, member)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        member = read_class(self.original(), "__call__")
+        member = read_class(self.zlmdb_original(), "__call__")
         if not isinstance(member, types.FunctionType):
-            return self._blocked("a call")
-        return self._session.see_read(self._slot, read_class, "__call__")(self, *args, **kwargs)
+            return self.zlmdb_blocked("a call")
+        return self.zlmdb_session.see_read(self.zlmdb_slot, read_class, "__call__")(self, *args, **kwargs)
 
     def __bool__(self) -> bool:
-        cls = kind_of(self.original())
-        return True if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__") else self._blocked("the truth")
+        cls = kind_of(self.zlmdb_original())
+        return True if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__") else self.zlmdb_blocked("the truth")
 
 
 def sight(session: Session, slot: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import enum
 import types
 from functools import cached_property
@@ -59,10 +58,6 @@ class Session(Trace):
         """What it sees of what ``read(holder, what)`` gives."""
         return self.see(self.captured.read(holder, read, what, name))
 
-    def see_value(self, holder: int, read: Reader, what: Any, value: Any, name: str) -> Any:
-        """What it sees of *value*, which ``read(holder, what)`` gives."""
-        return self.see(self.captured.slot(holder, read, what, value, f"{name}.{what}"))
-
     def recorded(self, node: Node) -> Any:
         return recorded(self, node)
 
@@ -117,9 +112,8 @@ class Session(Trace):
     def _space(self, slot: int, function: types.FunctionType, info: Code) -> dict[str, Any]:
         """The globals of the copy: nothing but what its code names, each as it may be seen."""
         space: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
-        outside = function.__globals__
         for name in info.names:
-            if name in outside or name in _BUILTINS:
+            if read_global(function, name) is not MISSING:
                 space[name] = self.see_read(slot, read_global, name)
         return space
 
@@ -178,6 +172,3 @@ class Session(Trace):
         cls = value if isinstance(value, type) else type(value)
         seen = self.see(self.captured.slot(0, read_constant, cls, cls, cls.__qualname__))
         return types.MethodType(self.see_read(slot, read_attribute, "__func__", self.captured.names[slot]), seen)
-
-
-_BUILTINS = vars(builtins)

@@ -19,11 +19,11 @@ class Seen:
 
     __slots__ = ()
 
-    def node(self) -> Node:
+    def zlmdb_value(self) -> Node:
         """It as a value."""
         raise NotImplementedError
 
-    def original(self) -> Any:
+    def zlmdb_original(self) -> Any:
         """The thing itself."""
         raise NotImplementedError
 
@@ -36,12 +36,12 @@ def node_of(trace: Trace, value: Any) -> Node:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
     kind = kind_of(value)
-    if kind in PLAIN or value is None or value is ...:
+    if kind in PLAIN or value is ... or is_constant(value):
         return trace.nodes.constant(value)
     if isinstance(value, Seen):
-        return value.node()
+        return value.zlmdb_value()
     if kind is tuple:
-        return _tuple(trace, value)
+        return _display(trace, tuple, value, Known.of_value(()))
     if kind is list:
         return _display(trace, list, value, LIST)
     if kind is dict:
@@ -50,15 +50,7 @@ def node_of(trace: Trace, value: Any) -> Node:
     if kind is slice:
         bounds = [None if one is None else node_of(trace, one) for one in (value.start, value.stop, value.step)]
         return trace.nodes.make(Slice, tuple(bounds), SOMETHING)
-    if is_constant(value):
-        return trace.nodes.constant(value)
     return trace.block(f"a {kind.__name__} that is made while the function runs")
-
-
-def _tuple(trace: Trace, value: tuple[Any, ...]) -> Node:
-    if is_constant(value):
-        return trace.nodes.constant(value)
-    return _display(trace, tuple, value, Known.of_value(()))
 
 
 def _display(trace: Trace, kind: type[Any], values: Any, known: Known) -> Node:

@@ -7,9 +7,10 @@ condition for using the result again.
 
 from __future__ import annotations
 
+from types import TracebackType
 from typing import Any, Callable, NoReturn, Optional
 
-from ...handlers import let_through
+from ...handlers import let_through, of_program
 from .known import Home
 from .nodes import Called, Constant, Given, Node, Nodes
 from .operations import Compare, IsNone
@@ -246,11 +247,17 @@ def _none_used(run: Run, error: Exception) -> Optional[Node]:
     """What is None on this way, and declared so, if *error* says that it was used as if it were not."""
     if "NoneType" not in described(error):
         return None
-    found = [asked_none(node) for node, answer in run.taken if answer and not run.unclear]
-    missing = [node for node in found if node is not None]
-    return missing[-1] if missing else None
+    missing = [node.inner for node, answer in run.taken if answer and isinstance(node, IsNone)]
+    return missing[-1] if missing and not run.unclear else None
 
 
-def asked_none(node: Node) -> Optional[Node]:
-    """Of ``x is None``, x."""
-    return node.inner if isinstance(node, IsNone) else None
+def mistake(refused: Refused) -> TypeError:
+    """What *refused* says, as an error for the program.
+
+    The frames that follow the function are left out of its traceback: the last line is then one of the program.
+    """
+    cause = refused.__cause__  # has the frames of the function if its own exception told the mistake
+    trace: Optional[TracebackType] = None
+    for entry in reversed([*of_program((refused if cause is None else cause).__traceback__)]):
+        trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return TypeError(str(refused)).with_traceback(trace)

@@ -20,11 +20,11 @@ from ...query.accesses import ONE_SIDED, Access, IndexFacts, accesses, order_acc
 from ...query.expressionsource import Asked
 from ...query.following import Followed
 from ...query.inorder import KEYS
-from ...query.neededfields import needed
 from ...query.plan import DEEP, SHARE, split
 from ...query.plan import most_of as most_of_all
 from ...query.prepared import Prepared
 from ...query.projection import Projection
+from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ..indexstorage import BoundIndex

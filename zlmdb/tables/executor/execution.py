@@ -18,12 +18,12 @@ from ...query.following import Followed
 from ...query.following.linked import TableTypes
 from ...query.following.nodes import Called
 from ...query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
-from ...query.neededfields import needed
 from ...query.ordering import best_of, bounded, checked, first_of, sliced
 from ...query.plan import SHARE, Choice, Kept, Question, choose, most_of
 from ...query.prepared import Prepared
 from ...query.programs import Programs
 from ...query.projection import Projection
+from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, Subject
 from ...query.translated import Give, translated, want_of
 from ..indexstorage import IndexStorage

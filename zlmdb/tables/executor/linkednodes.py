@@ -105,17 +105,17 @@ class Making:
         """*node*, a condition on *link*, as a condition on the record that this is."""
         return self.once(
             ("linked", node),
-            lambda: Reading.of(replaced(node, {link: Argument(0, "value", link.known)}), keyed=False),
+            lambda: Reading(replaced(node, {link: Argument(0, "value", link.known)}), keyed=False),
         )
 
     def of_value(self, node: Node, link: Link) -> Reading:
         """*node*, a value of what *link* is, as one of the record that this is."""
         made = replaced(node, {link: Argument(0, "value", link.known)})
-        return self.once(("value", node), lambda: Reading.of(made, keyed=False, condition=False))
+        return self.once(("value", node), lambda: Reading(made, keyed=False, condition=False))
 
     def of_variable(self, node: Node, variable: Variable) -> Reading:
         """*node*, a condition on what *variable* runs through, as a condition on the record that this is."""
-        return Reading.of(replaced(node, {variable: Argument(0, "value", variable.known.required)}), keyed=False)
+        return Reading(replaced(node, {variable: Argument(0, "value", variable.known.required)}), keyed=False)
 
     def given(self, number: int) -> Parameter:
         """The captured value with that *number*, which was found while the query runs."""
@@ -129,7 +129,7 @@ class Making:
 
     def reading(self, node: Node, keyed: bool) -> Reading:
         """The condition *node*."""
-        return self.once(("reading", node), lambda: Reading.of(node, keyed=keyed))
+        return self.once(("reading", node), lambda: Reading(node, keyed=keyed))
 
 
 def _changed(node: Node, parts: dict[str, Any]) -> Node:

@@ -135,7 +135,7 @@ class Referrers(NamedTuple):
 
         def made() -> Reading:
             record = Argument(0, "value", value.required)
-            return Reading.of(Attribute(record, name, False, known), keyed=False, condition=False)
+            return Reading(Attribute(record, name, False, known), keyed=False, condition=False)
 
         give = Followed(making.once(("given", back.holder, name), made), nothing, ())
         return cls(table, give, bool(rest))
