@@ -296,6 +296,58 @@ def test_an_extension_that_was_undone_loses_no_job_whose_lease_was_shortened(db:
         t.jobs.done(lease)
 
 
+def test_a_claim_after_the_clock_was_set_back_shortens_some_leases_and_the_next_ones_the_others(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All in one transaction kept the other writers waiting, the longer the more workers there were."""
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+
+    def late(t: Store) -> int:
+        return t.jobs.select((2, int((NOW[0] + 30) * 1_000_000) + 1), (3,)).count()
+
+    with db.write() as t:
+        for number in range(5):
+            t.jobs.put(str(number))
+        while t.jobs.claim() is not None:
+            pass
+        t.jobs.put("ready")
+    NOW[0] -= 3600
+    with db.write() as t:
+        first = t.jobs.claim()
+        assert first is not None
+        assert (first.body, late(t), t.jobs.pause()) == ("ready", 3, 0)
+        t.jobs.done(first)
+        with pytest.raises(ZeroDivisionError), t.txn.savepoint():
+            raise ZeroDivisionError(t.jobs.claim())
+        assert late(t) == 3
+    seen = []
+    while not seen or seen[-1] == 0:
+        with db.write() as t:
+            assert t.jobs.claim() is None
+            seen.append(t.jobs.pause())
+            assert len(seen) < 9
+    assert seen[-1] == 30
+    NOW[0] += 30
+    with db.write() as t:
+        assert [t.jobs.claim() is not None for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_leases_that_end_while_the_others_are_shortened_leave_nothing_to_do(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    with db.write() as t:
+        for number in range(5):
+            t.jobs.put(str(number))
+        while t.jobs.claim() is not None:
+            pass
+        NOW[0] -= 3600
+        assert t.jobs.claim() is None
+        t.jobs.leased.delete()
+        assert t.jobs.claim() is None
+        assert t.jobs.pause() is None
+
+
 def test_a_worker_that_waits_gets_the_job_of_a_dead_one_although_the_clock_was_set_back(tmp_path: Any) -> None:
     ahead = [3600.0]
 
