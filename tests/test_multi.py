@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from types import new_class
 from typing import Any
 
 import pytest
@@ -368,6 +369,16 @@ def test_wrong_declarations_say_what_to_write() -> None:
 
     with pytest.raises(TypeError, match="makes no table"):
         Tags()
+    for options, match in (
+        ({"expires": "until", "ttl": 5}, r"Some\(..., expires=...\): only a zlmdb.Table has this option"),
+        ({"nmae": "tags"}, r"Some\(..., nmae=...\): there is no such option; did you mean 'name'"),
+    ):
+        with pytest.raises(TypeError, match=match):
+            new_class("Some", (zlmdb.SetTable[str, str],), options)
+    with pytest.raises(TypeError, match=r"^Indexed.by_tag: only a zlmdb.Table has indexes and links"):
+
+        class Indexed(zlmdb.SetTable[str, str]):
+            by_tag = zlmdb.Index[str](lambda tag: tag)
 
 
 def test_values_of_a_key_are_no_list_and_say_what_to_write(db: Any) -> None:

@@ -17,9 +17,10 @@ from ..elsewhere import tell
 from ..errors import TransactionClosed
 from ..query import NoList, Reads, no_length, preview
 from ..store.transaction import Transaction
+from ..tables.declares import Declares
 from ..tables.selection import Selection
 from ..tables.table import Table
-from ..tables.tableclass import calling_locals, former_names
+from ..tables.tableclass import calling_locals, former_names, unknown_options
 from ..typeargs import type_arguments
 from ..values.named import LIST_NUMBER, SET_NUMBER
 from .declaration import Declaration, declaration
@@ -34,6 +35,18 @@ V = TypeVar("V")
 
 VALUES = ".values"
 """What the name of the table of the values ends with."""
+
+
+def _unknown_options(cls: type, given: Mapping[str, Any]) -> TypeError:
+    """The error for options *given* in the class statement of *cls*, which may be those of a table."""
+    known: Mapping[str, Any] = vars(Table)["__init_subclass__"].__func__.__kwdefaults__
+    name = next((name for name in given if name in known), None)
+    if name is None:
+        return unknown_options(cls, given)
+    return TypeError(
+        f"class {cls.__name__}(..., {name}=...): only a zlmdb.Table has this option; a SetTable or ListTable has name= "
+        f"and was="
+    )
 
 
 class Numbers(Table[K, V]):
@@ -64,7 +77,13 @@ class Several(Generic[K, V]):
     def __init_subclass__(
         cls, *, name: Optional[str] = None, was: Union[str, tuple[str, ...], None] = None, **kwargs: Any
     ) -> None:
-        super().__init_subclass__(**kwargs)
+        try:
+            super().__init_subclass__(**kwargs)
+        except TypeError as error:
+            raise (_unknown_options(cls, kwargs) if kwargs else error) from error
+        for index, value in vars(cls).items():
+            if isinstance(value, Declares):
+                raise TypeError(f"{cls.__name__}.{index}: only a zlmdb.Table has indexes and links, not this table")
         if was is not None:
             cls._table_was = former_names(was)
         if name is not None:
