@@ -378,7 +378,7 @@ def test_wrong_declarations_say_what_to_write() -> None:
     with pytest.raises(TypeError, match=r"^Indexed.by_tag: only a zlmdb.Table has indexes and links"):
 
         class Indexed(zlmdb.SetTable[str, str]):
-            by_tag = zlmdb.Index[str](lambda tag: tag)
+            by_tag = zlmdb.Index[str]("tag")
 
 
 def test_values_of_a_key_are_no_list_and_say_what_to_write(db: Any) -> None:
