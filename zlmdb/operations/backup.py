@@ -11,7 +11,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Optional
 
@@ -33,6 +33,8 @@ except ImportError:  # Windows refuses to replace a file that is open
     fcntl = None  # type: ignore[assignment]
 
 _BLOCK = 1 << 20
+_BESIDE = ("-lock", "-writer.lock", "-waiting")
+"""What follows the name of a data file in those that are made beside it, now or where it is opened by its own name."""
 
 
 class Backup(NamedTuple):
@@ -63,6 +65,7 @@ def back_up(
     own = [one for one in source.engine.files() if os.path.exists(one)]
     if os.path.exists(final) and any(os.path.samefile(final, one) for one in own):
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another path for its backup", path=final)
+    _refuse_reserved(final, [*source.engine.files(), *(file + end for end in _BESIDE)])
     _refuse_existing(final, overwrite)
     _refuse_open(final)
     with alone(final, there.lock_file), replacing(final, overwrite, _size(source)) as temporary:
@@ -228,6 +231,18 @@ def _refuse_existing(final: str, overwrite: bool) -> None:
         raise FileExistsError(
             f"{final!r} is a device, a pipe or a directory, which is not replaced: choose another path"
         )
+
+
+def _refuse_reserved(final: str, names: Iterable[str]) -> None:
+    if _directory_followed(final) in map(_directory_followed, names):
+        raise errors.DatabaseInUse(
+            f"{final!r} is a name that the database needs for itself: choose another path for its backup", path=final
+        )
+
+
+def _directory_followed(path: str) -> str:
+    directory, name = os.path.split(path)
+    return os.path.join(os.path.realpath(directory), name)
 
 
 def _refuse_open(final: str) -> None:
