@@ -17,7 +17,7 @@ from typing import BinaryIO, Optional
 
 from .. import errors
 from ..database.state import StrPath
-from ..directories import make_directory
+from ..directories import advising, make_directory
 from ..engines import Engine, registry
 from ..namedtuples import NamedTuple
 from ..store import openstores
@@ -81,7 +81,7 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     engine, there = registry.engine(os.fspath(backup)), registry.engine(os.fspath(target))
     source, final = file_of(engine), _followed(file_of(there))
     if not os.path.isfile(source):
-        with suppress(FileNotFoundError, NotADirectoryError):
+        with suppress(FileNotFoundError, NotADirectoryError), advising(source):
             os.stat(source)  # which this user may not be permitted
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
     with unwritten(engine):
@@ -380,7 +380,8 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     if fcntl is None or lock is None or not os.path.exists(lock):
         yield
         return
-    descriptor = os.open(lock, os.O_RDWR)
+    with advising(lock):
+        descriptor = os.open(lock, os.O_RDWR)
     try:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
