@@ -94,7 +94,7 @@ _MODELS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__to
 
 
 def resolve_truly(cls: type) -> None:
-    """Have msgspec, which keeps them, look at the annotations of the model *cls* while all modules have the true classes.
+    """Have msgspec, which keeps them, look at the annotations of the model *cls* while modules have the true classes.
 
     They may name them through any module, and so may the models that they name.
     """
