@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -350,6 +352,29 @@ def test_values_are_not_assigned(db: Any) -> None:
             t.tags["a"] = {1}
         with pytest.raises(TypeError, match=r"table\[key\]\.extend\(values\)"):
             t.events["a", 1] = [Event("x")]
+
+
+def test_the_description_of_a_table_is_that_of_the_program() -> None:
+    """The file had the docstrings of zlmdb's own classes."""
+
+    class Plain(zlmdb.Schema):
+        tags: zlmdb.SetTable[str, str]
+        events: zlmdb.ListTable[str, str]
+        jobs: zlmdb.Queue[str]
+        names: zlmdb.Table[str, str]
+
+    class Words(zlmdb.SetTable[str, str]):
+        """The words of each text."""
+
+    class Described(zlmdb.Schema):
+        words: Words
+
+    for schema, expected in (Plain, set()), (Described, {"The words of each text."}):
+        with zlmdb.open(None, schema) as db:
+            stream = io.BytesIO()
+            db.dump(stream)
+        lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+        assert {line["description"] for line in lines if "description" in line} == expected
 
 
 def test_wrong_declarations_say_what_to_write() -> None:

@@ -23,7 +23,7 @@ from ..tables.table import Table
 from ..tables.tableclass import calling_locals, former_names, unknown_options
 from ..typeargs import type_arguments
 from ..values.named import LIST_NUMBER, SET_NUMBER
-from .declaration import Declaration, declaration
+from .declaration import Declaration, declaration, description_of
 from .elsewhere import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .multivalues import ValueList, Values, ValueSet
 
@@ -124,7 +124,7 @@ class Several(Generic[K, V]):
         parts[attribute][1].was = cls._table_was
         parts[attribute + VALUES][1].was = tuple([former + VALUES for former in cls._table_was])
         for _, part in parts.values():
-            part.class_name, part.description = cls.__name__, (vars(cls).get("__doc__") or "").strip() or None
+            part.class_name, part.description = cls.__name__, description_of(cls)
         return parts
 
     @classmethod
