@@ -89,6 +89,21 @@ def test_arguments_that_make_no_sense_are_named(db: zlmdb.Database[Store]) -> No
             t.jobs.put("a", priority=text)
 
 
+def test_what_is_no_key_of_a_dead_letter_is_named(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        key: Any
+        for key in (None, t.jobs.put("a"), "x", ()):
+            with pytest.raises(ValueError, match="expected the key of a dead letter"):
+                t.jobs.revive(key)
+
+
+@pytest.mark.parametrize("lease", ["5", -1, float("nan")])
+def test_a_worker_refuses_a_lease_that_makes_no_sense_at_once(db: zlmdb.Database[Store], lease: Any) -> None:
+    """It did so when there was a job."""
+    with pytest.raises((TypeError, ValueError), match="lease=.*expected seconds"):
+        zlmdb.Worker(db, lambda t: t.jobs, lease=lease)
+
+
 def test_a_worker_does_not_wait_in_a_block_that_keeps_others_from_putting(db: zlmdb.Database[Store]) -> None:
     worker = zlmdb.Worker(db, lambda t: t.timed)
     with db.write() as t:

@@ -115,14 +115,14 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     ) -> None:
         super().__init_subclass__(**kwargs)
         if lease is not None:
-            cls._lease = _checked("lease", lease)
+            cls._lease = checked_seconds("lease", lease)
         if attempts is not None:
             given: Any = attempts
             if not isinstance(given, int) or given < 1:
                 raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
             cls._attempts = attempts
         if backoff is not None:
-            cls._backoff = _checked("backoff", backoff)
+            cls._backoff = checked_seconds("backoff", backoff)
         if clock is not None:
             if not callable(clock):
                 raise TypeError(f"clock={clock!r}: {_A_CLOCK}")
@@ -133,7 +133,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
         The commit wakes the workers that wait for the queue, in all processes.
         """
-        _checked("delay", delay)
+        checked_seconds("delay", delay)
         given: Any = priority
         if not isinstance(given, int) or isinstance(given, bool) or not -_MOST <= given <= _MOST:
             raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
@@ -165,7 +165,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         self._check_write()  # also where there is no job, which a read transaction would take for an empty queue
         now = self._now()
-        seconds = self._lease if lease is None else _checked("lease", lease)
+        seconds = self._lease if lease is None else checked_seconds("lease", lease)
         try:
             self._wake_up(now)
             found = self.first()
@@ -198,7 +198,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             self._bury(lease.id, job)
         else:
             pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
-            self._enqueue(lease.id, job, pause if delay is None else _checked("delay", delay))
+            self._enqueue(lease.id, job, pause if delay is None else checked_seconds("delay", delay))
         del self[key]
 
     def release(self, lease: Lease[T], /) -> None:
@@ -214,7 +214,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         Raises `LeaseLost`.
         """
         key, job = self._held(lease)
-        seconds = self._lease if seconds is None else _checked("seconds", seconds)
+        seconds = self._lease if seconds is None else checked_seconds("seconds", seconds)
         extended = self._leased(lease.id, job, self._now(), seconds)
         if extended.key != key:
             del self[key]
@@ -226,7 +226,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
         Raises `KeyError` if it is not there, ValueError for the key of another job.
         """
-        if key[0] != _DEAD:
+        given: Any = key
+        if not isinstance(given, tuple) or key[:1] != (_DEAD,):
             raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
         job = self[key]
         job.attempts = 0
@@ -457,7 +458,8 @@ def _micros(seconds: float) -> int:
     return int(seconds * _SECOND)
 
 
-def _checked(name: str, seconds: float) -> float:
+def checked_seconds(name: str, seconds: float) -> float:
+    """*seconds*, given as *name*. Raises `TypeError` or `ValueError` unless they are 0 or more."""
     try:
         fits = 0 <= seconds < float("inf")
     except TypeError:
