@@ -162,7 +162,8 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
     )
 
 
-_OURS = frozenset({Table.__module__, f"{__package__.partition('.')[0]}.queue", f"{__package__}.multi"})
+_PACKAGE = __name__.partition(".")[0]
+_OURS = frozenset({Table.__module__, f"{_PACKAGE}.queue", f"{_PACKAGE}.schema.multi"})
 
 
 def description_of(cls: type[Any]) -> Optional[str]:
