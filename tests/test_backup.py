@@ -233,6 +233,19 @@ def test_a_lock_file_is_no_target(db: Any, name: str, tmp_path: Path) -> None:
         db.backup(tmp_path / "db" / name, overwrite=True)
 
 
+@pytest.mark.parametrize("name", ["data.mdb-waiting", "data.mdb-lock", "data.mdb-writer.lock"])
+def test_a_name_that_the_database_uses_itself_is_no_target(name: str, db: Any, tmp_path: Path) -> None:
+    """Nobody could wait for changes where the directory of the pipes was a file, and LMDB looks for a lock file."""
+    directory = tmp_path / "db"
+    (tmp_path / "link").symlink_to(directory)
+    before = sorted(directory.iterdir())
+    for target in (directory / name, tmp_path / "link" / name):
+        with pytest.raises(zlmdb.DatabaseInUse, match="choose another path"):
+            db.backup(target)
+    assert sorted(directory.iterdir()) == before
+    db.backup(directory / "copy.mdb")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_pipe_or_device_is_not_replaced(linked: bool, db: Any, backup: Path, tmp_path: Path) -> None:

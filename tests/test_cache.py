@@ -888,3 +888,10 @@ def test_a_cache_in_a_file_can_be_pickled(memory: zlmdb.Cache[str, Any], tmp_pat
             assert other[UUID(int=1)] == User("Ann")
     with pytest.raises(TypeError, match="in memory cannot be pickled"):
         pickle.dumps(memory)
+
+
+def test_seconds_beyond_all_floats_are_for_ever_or_over() -> None:
+    with zlmdb.Cache(None) as cache:
+        cache.set("ever", 1, expire=10**400)
+        cache.set("over", 1, expire=-(10**400))
+        assert (cache.get("ever"), cache.get("over")) == (1, None)

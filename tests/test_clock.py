@@ -184,8 +184,14 @@ class Trip:
 class Trips(zlmdb.Table[datetime.date, Trip]):
     by_start = zlmdb.Index[datetime.datetime]("start")
 
+@dataclass
+class Outer:
+    trips: list[Trip]
+
 class Store(zlmdb.Schema):
     trips: Trips
+    asjson: zlmdb.Table[int, zlmdb.Json[Outer]]
+    ascbor: zlmdb.Table[int, zlmdb.Cbor[Outer]]
 
 true = datetime.datetime, datetime.date
 moment = true[0](2030, 1, 1, tzinfo=datetime.timezone.utc)
@@ -193,10 +199,12 @@ moment = true[0](2030, 1, 1, tzinfo=datetime.timezone.utc)
 def uses():
     with zlmdb.open(None, Store) as db:
         with db.write() as t:
-            t.trips[moment.date()] = Trip(moment, moment.date())
+            t.trips[moment.date()] = trip = Trip(moment, moment.date())
+            t.asjson[1] = t.ascbor[1] = Outer([trip])
         with db.read() as t:
             found = t.trips.where(lambda trip: trip.start == moment and trip.day == moment.date()).values().all()
-    print([type(one.start) in true and type(one.day) in true for one in found])
+            found += [*t.asjson[1].trips, *t.ascbor[1].trips]
+    print(len(found) == 3 and all([type(one.start) in true and type(one.day) in true for one in found]))
 
 sys.modules["freezegun"] = types.ModuleType("freezegun")
 
@@ -227,7 +235,7 @@ uses()
 
 def test_a_database_that_is_first_opened_while_freezegun_stops_the_clock_knows_the_true_classes() -> None:
     """What was imported meanwhile knew no others: no database with times could be opened in that process any more."""
-    inside = sys.implementation.name == "cpython" and sys.version_info >= (3, 11)  # before, msgspec finds those classes
+    inside = sys.implementation.name == "cpython"  # the dates of PyPy make those of the class that the module names
     command = [sys.executable, "-c", FROZEN, *(["inside"] if inside else [])]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (ended.stdout.split(), ended.stderr) == (["[True]"] * (1 + inside), "")
+    assert (ended.stdout.split(), ended.stderr) == (["True"] * (1 + inside), "")

@@ -174,6 +174,62 @@ def test_a_database_that_is_closed_at_any_moment_is_used_or_says_so(way: str, cl
         once(number)
 
 
+@pytest.mark.once
+@traces_instructions
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_writer_that_begins_after_a_close_has_looked_says_that_it_is_closed(
+    alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had looked at the lock file before that was closed, and got the error of the system, or of a closed map."""
+    monkeypatch.setattr("zlmdb.store.writerlock._LOOK_AGAIN", -1.0 if alone else 60.0)
+
+    def once(number: int) -> int:
+        db = zlmdb.open(tmp_path / f"{number}", Store, durability="none")
+        for _ in range(3):
+            block(db)
+        reached, closed, count = threading.Event(), threading.Event(), [0]
+        store: Any = db._open_store
+        look = store._check_rest
+
+        def trace(frame: Any, event: str, arg: Any) -> Any:
+            if not frame.f_code.co_filename.endswith(("writing.py", "writerlock.py")):
+                return None
+            if event == "line":
+                count[0] += 1
+                if count[0] == number:
+                    reached.set()
+                    closed.wait(20)
+            return trace
+
+        def work() -> None:
+            sys.settrace(trace)
+            try:
+                block(db)
+            finally:
+                sys.settrace(None)
+                reached.set()
+
+        other = Other(work)
+
+        def looks() -> None:
+            look()
+            other.start()
+            reached.wait(PAUSE)
+
+        monkeypatch.setattr(store, "_check_rest", looks)
+        db.close()
+        closed.set()
+        other.join(20)
+        assert not other.is_alive()
+        assert other.wrong is None
+        return count[0]
+
+    number = 15  # before, it has not looked at anything
+    while once(number) >= number:
+        number += 1
+    assert number > 20
+
+
 def test_closing_names_the_blocks_that_wait_for_the_writer(tmp_path: Path) -> None:
     db = zlmdb.open(tmp_path, Store)
 

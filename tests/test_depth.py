@@ -112,6 +112,26 @@ def test_the_refusal_says_the_depth(annotation: Any, make: Any) -> None:
         serializer(annotation).encode(make(DEPTH + 2))
 
 
+class Chains(zlmdb.Schema):
+    chains: zlmdb.Table[str, Chain]
+
+
+def test_a_record_of_any_depth_in_a_wrong_place_is_named_in_the_error_and_the_transaction_goes_on() -> None:
+    """The error shows the record, and its own `repr` raised RecursionError where it was 400 levels deep."""
+    deep: Any = chain(700)
+    with zlmdb.open(None, Chains) as db, db.write() as t:
+        chains: Any = t.chains
+        with pytest.raises(EncodeError, match="levels|deeply"):
+            chains["a"] = deep
+        for use in (chains.get, chains.pop, chains.__contains__, chains.select):
+            with pytest.raises(EncodeError, match=r"^table 'chains'.*: .*Chain.* is not a key of type str"):
+                use(deep)
+        with pytest.raises(TypeError, match="expected a function of a record, got "):
+            chains.where(deep)
+        chains["a"] = chain(3)
+        assert len(chains) == 1
+
+
 @pytest.mark.parametrize("annotation", [one[Any] for one in FORMATS], ids=["msgpack", "json", "cbor", "pickle"])
 def test_wide_values_are_as_wide_as_they_like(annotation: Any) -> None:
     codec = serializer(annotation)

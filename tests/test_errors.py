@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import subprocess
 import sys
@@ -28,6 +29,35 @@ def test_refusals_hold_with_and_without_assertions(options: list[str], tmp_path:
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) > 200
     assert ("-O" in done.stdout) == bool(options)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda path, db: zlmdb.open(path, zlmdb.Schema),
+        lambda path, db: zlmdb.Cache(path),
+        lambda path, db: db.backup(path),
+        lambda path, db: zlmdb.Database.restore(path, "."),
+        lambda path, db: zlmdb.Database.restore("data", path),
+    ],
+    ids=["open", "cache", "backup", "restore from", "restore to"],
+)
+def test_a_path_that_the_system_refuses_is_named_with_what_to_do(
+    use: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the many reasons, one that is the same for every user and file system."""
+    monkeypatch.chdir(tmp_path)
+    with zlmdb.open("db", zlmdb.Schema) as db:
+        db.backup("data")
+        with pytest.raises(OSError, match="nnn.*cannot be used.*choose a shorter path") as caught:
+            use("n" * 300, db)
+    assert caught.value.errno == errno.ENAMETOOLONG
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "db"]
+
+
+def test_a_path_with_a_nul_is_refused() -> None:
+    with pytest.raises(ValueError, match="choose another path"):
+        zlmdb.open("a\0b", zlmdb.Schema)
 
 
 @pytest.mark.parametrize("error", ALL)

@@ -459,12 +459,15 @@ def test_a_made_table_and_a_derived_class_expire(memory: Any) -> None:
         assert list(t[made]) == [2]
 
 
+WRONG: tuple[Any, ...] = (-1, "5", "", b"5", True, False, float("nan"), float("inf"), timedelta(-1), {}, 10**400)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
         ({"ttl": 3}, TypeError, "add expires="),
         ({"expires": 3}, TypeError, "the name of a field"),
-        ({"expires": "until", "ttl": -1}, ValueError, "not negative"),
+        *[({"expires": "until", "ttl": ttl}, ValueError, "not negative") for ttl in WRONG],
         ({"expires": "user"}, TypeError, "expected datetime, or float or int"),
         ({"expires": "nothing"}, TypeError, "has no field 'nothing'"),
     ],

@@ -295,6 +295,14 @@ def test_reading_goes_on_where_it_was(db: Any) -> None:
     assert (changes.first(), changes.last()) == (1, 601)
 
 
+def test_a_number_beyond_all_changes_and_a_name_that_is_no_text_are_no_errors_of_python(db: Any) -> None:
+    fill(db, 2)
+    assert len(db.changes(Users, after=0, timeout=0).take(1 << 62)) == 2
+    assert len(db.changes(Users, after=0, timeout=0).take(1 << 70)) == 2
+    with pytest.raises(ValueError, match="^consumer=.*expected a name of 1 to"):
+        db.changes(Users, consumer="\ud800")
+
+
 def test_a_consumer_goes_on_after_what_it_acknowledged(db: Any) -> None:
     fill(db, 10)
     changes = db.changes(Users, consumer="index")

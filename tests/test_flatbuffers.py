@@ -44,6 +44,7 @@ from zlmdb.values import (
 )
 from zlmdb.values.depth import DEPTH
 from zlmdb.values.fields import fields_of
+from zlmdb.values.flat import runtime
 from zlmdb.values.flat.members import is_bare
 
 pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
@@ -844,6 +845,36 @@ def test_values_that_do_not_fit_are_refused_with_their_path(model: Any, value: A
         codec.encode(value)
     with pytest.raises(EncodeError, match=match):
         serializer(FlatBuffersView[model]).encode(value)
+
+
+def test_a_value_that_other_readers_could_not_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their offsets are signed: from 2 GiB on they refuse it, or read something else."""
+
+    @dataclass
+    class Part:
+        name: str
+        number: int = 0
+
+    @dataclass
+    class Whole:
+        name: str
+        data: bytes = b""
+        parts: list[Part] = field(default_factory=list)
+
+    monkeypatch.setattr(runtime, "MOST", 200)
+    codec: Any = serializer(FlatBuffers[Whole], localns=locals())
+    assert codec.decode(codec.encode(Whole("a"))) == Whole("a")
+    for value in (Whole("a" * 200), Whole("a", b"b" * 200), Whole("a", parts=[Part("c" * 9)] * 20)):
+        with pytest.raises(EncodeError, match=r"Whole: the value has \d+ bytes, and FlatBuffers have up to 200: "):
+            codec.encode(value)
+        assert len(codec.encode(Whole("a", b"c" * 100))) <= 200
+    load, dump = serializer(FlatBuffers[Part]).rewriter({"name"}, set()) or (None, None)
+    assert load is not None
+    assert dump is not None
+    part = load(serializer(FlatBuffers[Part]).encode(Part("d")))
+    part.name = "d" * 200
+    with pytest.raises(ValueError, match="up to 200"):
+        dump(part)
 
 
 def test_a_subclass_would_not_come_back_and_is_refused() -> None:

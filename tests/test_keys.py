@@ -25,6 +25,7 @@ from zlmdb import keys as k
 from zlmdb.errors import DecodeError, EncodeError
 from zlmdb.keys import KeyCodec, TupleKey, from_name, key_codec
 from zlmdb.keys.dates import DatetimeKey
+from zlmdb.keys.uuids import _Version7
 
 pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
 
@@ -931,6 +932,16 @@ def test_new_uuids_ascend_and_are_of_version_7(monkeypatch: pytest.MonkeyPatch) 
     assert -2_000 < age < 60_000
     monkeypatch.setattr("zlmdb.keys.uuids.time.time_ns", lambda: 0)  # a clock set back
     assert made[-1] < new_key() < new_key()
+
+
+def test_new_uuids_ascend_with_a_clock_beyond_their_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raised ValueError, and went on to do so when the clock was right again."""
+    new_uuid = _Version7()
+    monkeypatch.setattr("zlmdb.keys.uuids.time.time_ns", lambda: 10**21)
+    made = [new_uuid(), new_uuid()]
+    monkeypatch.undo()
+    assert made[0] < made[1] < new_uuid()
+    assert made[0].version == 7
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -140,6 +141,7 @@ def test_another_programs_file_is_refused_and_untouched(tmp_path: Path, opens: A
     with pytest.raises(zlmdb.InvalidDatabase, match="not one of zlmdb"):
         opens(tmp_path)
     assert in_main(tmp_path, lambda env, txn: list(txn.cursor())) == before
+    assert sorted(os.listdir(tmp_path)) == ["data.mdb", "lock.mdb"]
 
 
 def test_slots_given_by_hand_without_metadata_are_classic_for_those_who_say_so(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from types import new_class
 from typing import Any
 
 import pytest
@@ -353,6 +356,29 @@ def test_values_are_not_assigned(db: Any) -> None:
             t.events["a", 1] = [Event("x")]
 
 
+def test_the_description_of_a_table_is_that_of_the_program() -> None:
+    """The file had the docstrings of zlmdb's own classes."""
+
+    class Plain(zlmdb.Schema):
+        tags: zlmdb.SetTable[str, str]
+        events: zlmdb.ListTable[str, str]
+        jobs: zlmdb.Queue[str]
+        names: zlmdb.Table[str, str]
+
+    class Words(zlmdb.SetTable[str, str]):
+        """The words of each text."""
+
+    class Described(zlmdb.Schema):
+        words: Words
+
+    for schema, expected in (Plain, set()), (Described, {"The words of each text."}):
+        with zlmdb.open(None, schema) as db:
+            stream = io.BytesIO()
+            db.dump(stream)
+        lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+        assert {line["description"] for line in lines if "description" in line} == expected
+
+
 def test_wrong_declarations_say_what_to_write() -> None:
     class NoTypes(zlmdb.Schema):
         tags: zlmdb.SetTable
@@ -370,6 +396,16 @@ def test_wrong_declarations_say_what_to_write() -> None:
 
     with pytest.raises(TypeError, match="makes no table"):
         Tags()
+    for options, match in (
+        ({"expires": "until", "ttl": 5}, r"Some\(..., expires=...\): only a zlmdb.Table has this option"),
+        ({"nmae": "tags"}, r"Some\(..., nmae=...\): there is no such option; did you mean 'name'"),
+    ):
+        with pytest.raises(TypeError, match=match):
+            new_class("Some", (zlmdb.SetTable[str, str],), options)
+    with pytest.raises(TypeError, match=r"^Indexed.by_tag: only a zlmdb.Table has indexes and links"):
+
+        class Indexed(zlmdb.SetTable[str, str]):
+            by_tag = zlmdb.Index[str]("tag")
 
 
 def test_values_of_a_key_are_no_list_and_say_what_to_write(db: Any) -> None:

@@ -89,6 +89,21 @@ def test_arguments_that_make_no_sense_are_named(db: zlmdb.Database[Store]) -> No
             t.jobs.put("a", priority=text)
 
 
+def test_what_is_no_key_of_a_dead_letter_is_named(db: zlmdb.Database[Store]) -> None:
+    with db.write() as t:
+        key: Any
+        for key in (None, t.jobs.put("a"), "x", ()):
+            with pytest.raises(ValueError, match="expected the key of a dead letter"):
+                t.jobs.revive(key)
+
+
+@pytest.mark.parametrize("lease", ["5", -1, float("nan")])
+def test_a_worker_refuses_a_lease_that_makes_no_sense_at_once(db: zlmdb.Database[Store], lease: Any) -> None:
+    """It did so when there was a job."""
+    with pytest.raises((TypeError, ValueError), match="lease=.*expected seconds"):
+        zlmdb.Worker(db, lambda t: t.jobs, lease=lease)
+
+
 def test_a_worker_does_not_wait_in_a_block_that_keeps_others_from_putting(db: zlmdb.Database[Store]) -> None:
     worker = zlmdb.Worker(db, lambda t: t.timed)
     with db.write() as t:
@@ -294,6 +309,58 @@ def test_an_extension_that_was_undone_loses_no_job_whose_lease_was_shortened(db:
         NOW[0] -= 3600
         assert t.jobs.claim() is None
         t.jobs.done(lease)
+
+
+def test_a_claim_after_the_clock_was_set_back_shortens_some_leases_and_the_next_ones_the_others(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All in one transaction kept the other writers waiting, the longer the more workers there were."""
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+
+    def late(t: Store) -> int:
+        return t.jobs.select((2, int((NOW[0] + 30) * 1_000_000) + 1), (3,)).count()
+
+    with db.write() as t:
+        for number in range(5):
+            t.jobs.put(str(number))
+        while t.jobs.claim() is not None:
+            pass
+        t.jobs.put("ready")
+    NOW[0] -= 3600
+    with db.write() as t:
+        first = t.jobs.claim()
+        assert first is not None
+        assert (first.body, late(t), t.jobs.pause()) == ("ready", 3, 0)
+        t.jobs.done(first)
+        with pytest.raises(ZeroDivisionError), t.txn.savepoint():
+            raise ZeroDivisionError(t.jobs.claim())
+        assert late(t) == 3
+    seen = []
+    while not seen or seen[-1] == 0:
+        with db.write() as t:
+            assert t.jobs.claim() is None
+            seen.append(t.jobs.pause())
+            assert len(seen) < 9
+    assert seen[-1] == 30
+    NOW[0] += 30
+    with db.write() as t:
+        assert [t.jobs.claim() is not None for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_leases_that_end_while_the_others_are_shortened_leave_nothing_to_do(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    with db.write() as t:
+        for number in range(5):
+            t.jobs.put(str(number))
+        while t.jobs.claim() is not None:
+            pass
+        NOW[0] -= 3600
+        assert t.jobs.claim() is None
+        t.jobs.leased.delete()
+        assert t.jobs.claim() is None
+        assert t.jobs.pause() is None
 
 
 def test_a_worker_that_waits_gets_the_job_of_a_dead_one_although_the_clock_was_set_back(tmp_path: Any) -> None:

@@ -200,6 +200,24 @@ def test_slots_of_killed_readers_are_freed_when_the_table_is_full(path: str, mon
             pass
 
 
+@pytest.mark.once  # its process has to start
+@posix
+def test_slots_of_killed_readers_are_freed_for_the_second_reader_of_a_backup(
+    path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """LMDB begins one of its own to write a compact copy. So it is with the slots that PyPy's collector has to free."""
+    monkeypatch.setattr(engine, "MAX_READERS", 60)
+    with zlmdb.open(path, Store) as db:
+        kill(killed_reader(path, 50))
+        taken = [db.read()]
+        while len(db.readers()) < 59:
+            taken.append(db.read())
+        assert len(taken) < 10
+        db.backup(tmp_path / "copy", compact=True)
+        for t in taken:
+            t.txn.abort()
+
+
 @posix
 def test_a_killed_reader_does_not_make_the_file_grow_for_ever(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zlmdb.store.environment._LOOK_AGAIN", 0.0)

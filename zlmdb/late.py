@@ -82,12 +82,38 @@ def _load() -> None:
 
 def is_of_freezegun(cls: type) -> bool:
     """Whether freezegun has put *cls* in the place of another class."""
-    return cls.__module__.startswith("freezegun.")
+    return str(cls.__module__).startswith("freezegun.")
 
 
 def true_class(cls: type) -> type:
     """The class in whose place freezegun has put *cls*, if it has."""
     return next(one for one in cls.__mro__ if not is_of_freezegun(one))
+
+
+_MODELS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "__total__", "_fields")
+
+
+def resolve_truly(cls: type) -> None:
+    """Have msgspec, which keeps them, look at the annotations of the model *cls* while modules have the true classes.
+
+    They may name them through any module, and so may the models that they name.
+    """
+    if "__msgspec_cache__" in vars(cls) or not any([hasattr(cls, name) for name in _MODELS]):
+        return
+    found: list[tuple[Any, str, Any]] = []
+    for path, module in list(modules_here.items()):
+        if not path.startswith("freezegun"):
+            names: dict[str, Any] = getattr(module, "__dict__", {})
+            classes = [(name, value) for name, value in list(names.items()) if issubclass(type(value), type)]
+            found.extend((module, name, value) for name, value in classes if is_of_freezegun(value))
+    try:
+        for module, name, fake in found:
+            setattr(module, name, true_class(fake))
+        with suppress(Exception):  # there may be no msgspec; and what it does not take, it is not asked for later
+            import_module("msgspec").json.Decoder(cls)
+    finally:
+        for module, name, fake in found:
+            setattr(module, name, fake)
 
 
 _SEARCHED = ("cache", "feed", "keys", "operations", "query", "schema", "tables", "values")

@@ -26,12 +26,13 @@ JobKey = tuple[int, int, UUID]
 
 _READY, _DELAYED, _LEASED, _DEAD = range(4)
 _SECOND = 1_000_000
-_AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready
+_AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready; or leases that it shortens
 _LONGEST = 3600.0
 _A_CLOCK = "expected a function that returns the time in seconds since 1970"
 _MOST = (1 << 63) - 1  # as a priority: its negative is a part of the key
 _bells: WeakKeyDictionary[Any, Doorbell] = WeakKeyDictionary()  # by the storage of the queue
 _looked: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # when this process has looked at its leases
+_shortened: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # up to which key, while there are more to look at
 _new_id = keys.key_codec(UUID).new_key
 
 
@@ -114,14 +115,14 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     ) -> None:
         super().__init_subclass__(**kwargs)
         if lease is not None:
-            cls._lease = _checked("lease", lease)
+            cls._lease = checked_seconds("lease", lease)
         if attempts is not None:
             given: Any = attempts
             if not isinstance(given, int) or given < 1:
                 raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
             cls._attempts = attempts
         if backoff is not None:
-            cls._backoff = _checked("backoff", backoff)
+            cls._backoff = checked_seconds("backoff", backoff)
         if clock is not None:
             if not callable(clock):
                 raise TypeError(f"clock={clock!r}: {_A_CLOCK}")
@@ -132,7 +133,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
         The commit wakes the workers that wait for the queue, in all processes.
         """
-        _checked("delay", delay)
+        checked_seconds("delay", delay)
         given: Any = priority
         if not isinstance(given, int) or isinstance(given, bool) or not -_MOST <= given <= _MOST:
             raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
@@ -164,7 +165,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         self._check_write()  # also where there is no job, which a read transaction would take for an empty queue
         now = self._now()
-        seconds = self._lease if lease is None else _checked("lease", lease)
+        seconds = self._lease if lease is None else checked_seconds("lease", lease)
         try:
             self._wake_up(now)
             found = self.first()
@@ -197,7 +198,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             self._bury(lease.id, job)
         else:
             pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
-            self._enqueue(lease.id, job, pause if delay is None else _checked("delay", delay))
+            self._enqueue(lease.id, job, pause if delay is None else checked_seconds("delay", delay))
         del self[key]
 
     def release(self, lease: Lease[T], /) -> None:
@@ -213,7 +214,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         Raises `LeaseLost`.
         """
         key, job = self._held(lease)
-        seconds = self._lease if seconds is None else _checked("seconds", seconds)
+        seconds = self._lease if seconds is None else checked_seconds("seconds", seconds)
         extended = self._leased(lease.id, job, self._now(), seconds)
         if extended.key != key:
             del self[key]
@@ -225,7 +226,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
         Raises `KeyError` if it is not there, ValueError for the key of another job.
         """
-        if key[0] != _DEAD:
+        given: Any = key
+        if not isinstance(given, tuple) or key[:1] != (_DEAD,):
             raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
         job = self[key]
         job.attempts = 0
@@ -257,7 +259,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if self.ready:
             return 0
         now = self._now()
-        if self._was_set_back(now, _looked.get(self._storage, 0)):
+        if self._storage in _shortened or self._was_set_back(now, _looked.get(self._storage, 0)):
             return 0
         first = [next(iter(jobs.limit(1).keys()), None) for jobs in (self.delayed, self.leased)]
         times = [key[1] for key in first if key is not None]
@@ -315,9 +317,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             job = self.get(key)
             if job is not None and (job.attempts, job.lease) == (attempts, seconds):
                 return key, job
-        for key, job in self._readable_leases():  # perhaps its lease was shortened, since the clock was set back
-            held = key[2] == lease.id and job.attempts == attempts
-            if held and any(key < one and job.lease == seconds for one, seconds in found):
+        for key, job in self._readable_leases(lease.id):  # perhaps it was shortened, since the clock was set back
+            if job.attempts == attempts and any(key < one and job.lease == seconds for one, seconds in found):
                 return key, job
         raise errors.LeaseLost(
             f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "
@@ -336,13 +337,22 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             if first[0][1] <= now:
                 self._end_leases(now)
             self._mind_the_clock(now)
+        else:
+            _shortened.pop(self._storage, None)
         _looked[self._storage] = now
 
     def _mind_the_clock(self, now: int) -> None:
-        """Shorten the leases if the clock was set back."""
-        if self._was_set_back(now, _looked.get(self._storage, _MOST)):
-            self._shorten_leases(now)
-            self.txn._hook(Undone(partial(_looked.__setitem__, self._storage, _MOST)))
+        """Shorten the leases if the clock was set back, some now and the others in the next claims."""
+        storage = self._storage
+        looked = _looked.get(storage, _MOST)
+        before = _shortened.get(storage) if now >= looked - _SECOND else None
+        if before is not None or self._was_set_back(now, looked):
+            self.txn._hook(Undone(partial(_looked.__setitem__, storage, _MOST)))  # so that the next one begins again
+            last = self._shorten_leases(now, (_LEASED,) if before is None else before)
+            if last is None:
+                _shortened.pop(storage, None)
+            else:
+                _shortened[storage] = last
 
     def _was_set_back(self, now: int, looked: int) -> bool:
         """Whether the clock was set back since this process has *looked*, or before.
@@ -357,11 +367,19 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             return False
         return last is not None and last[0][0] == _LEASED and _ends_late(last[0], last[1], now)
 
-    def _shorten_leases(self, now: int) -> None:
-        for key, job in list(self._readable_leases()):
-            if _ends_late(key, job, now):
-                self._leased(key[2], job, now, job.lease)
-                del self[key]
+    def _shorten_leases(self, now: int, first: Any) -> Optional[JobKey]:
+        """Shorten leases from the key *first* on: a shortened one comes to stand before. The last key, if not of all.
+
+        In this order the last lease to end tells another process that there is more to do, if this one is killed.
+        """
+        keys = self.select(first, (_DEAD,), limit=_AT_ONCE).keys().all()
+        for key in keys:
+            with suppress(errors.DecodeError):
+                job = self[key]
+                if _ends_late(key, job, now):
+                    self._leased(key[2], job, now, job.lease)
+                    del self[key]
+        return keys[-1] if len(keys) == _AT_ONCE else None
 
     def _end_delays(self, now: int) -> None:
         for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
@@ -380,11 +398,12 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
 
-    def _readable_leases(self) -> Iterator[tuple[JobKey, Job[T]]]:
+    def _readable_leases(self, id: UUID) -> Iterator[tuple[JobKey, Job[T]]]:
         keys = self.leased.keys()
         for key in keys:
-            with suppress(errors.DecodeError):
-                yield key, self[key]
+            if key[2] == id:
+                with suppress(errors.DecodeError):
+                    yield key, self[key]
 
     def _past_unreadable(self, now: int) -> Optional[tuple[JobKey, Job[T]]]:
         """As in `claim`, but jobs that are in the way and cannot be decoded become dead letters; the next job."""
@@ -439,7 +458,8 @@ def _micros(seconds: float) -> int:
     return int(seconds * _SECOND)
 
 
-def _checked(name: str, seconds: float) -> float:
+def checked_seconds(name: str, seconds: float) -> float:
+    """*seconds*, given as *name*. Raises `TypeError` or `ValueError` unless they are 0 or more."""
     try:
         fits = 0 <= seconds < float("inf")
     except TypeError:

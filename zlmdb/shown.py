@@ -7,16 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Optional
 
 _LIMIT = 80
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxother = _repr.maxlong = 60
 
 
 def shortened(value: object) -> str:
-    """The repr of *value*, cut to 80 characters."""
-    text = repr(value)
+    """The repr of *value*, cut to 80 characters. Also if its own repr fails, as that of what is nested very deeply."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = show(value)
     return text if len(text) <= _LIMIT else text[: _LIMIT - 3] + "..."
-
-
-_repr = reprlib.Repr()
-_repr.maxstring = _repr.maxother = _repr.maxlong = 60
 
 
 def show(value: object) -> str:

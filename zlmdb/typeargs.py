@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Annotated, Any, ForwardRef, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .late import is_of_freezegun, true_class
+from .late import is_of_freezegun, resolve_truly, true_class
 
 
 def type_arguments(declared: Any, base: type, localns: Optional[Mapping[str, Any]] = None) -> tuple[Any, ...]:
@@ -106,6 +106,7 @@ def type_hints(cls: Any, localns: Optional[dict[str, Any]] = None) -> dict[str, 
         true = _true_times(cls)
         if true:
             localns = {**true, **nested_types(cls), **(localns or {})}
+            resolve_truly(cls)
     try:
         return get_type_hints(cls, localns=localns, include_extras=True)
     except KeyError:

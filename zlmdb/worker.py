@@ -13,7 +13,7 @@ from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
 from .loops import running_loop
-from .queue import Lease, Queue
+from .queue import Lease, Queue, checked_seconds
 from .store.asyncfutures import waits_for
 
 S = TypeVar("S", bound=Schema)
@@ -41,6 +41,8 @@ class Worker(Generic[T]):
         given = db
         if not isinstance(given, Database):
             raise TypeError(f"expected a database, got {given!r}: Worker(db, lambda t: t.jobs), outside of its blocks")
+        if lease is not None:
+            checked_seconds("lease", lease)
         self._db: Database[Any] = db
         self._given: Callable[[Any], Queue[T]] = queue
         self._seconds = lease

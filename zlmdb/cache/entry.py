@@ -43,6 +43,8 @@ def until_of(expire: Optional[float]) -> float:
         until = _clock() + expire
     except TypeError:
         raise TypeError(f"expire={expire!r}: expected seconds, or None for ever") from None
+    except OverflowError:  # an int beyond all floats
+        return NEVER if expire > 0 else 0.0
     if until != until:
         raise ValueError(f"expire={expire!r}: expected seconds, or None for ever")
     return until

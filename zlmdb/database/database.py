@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
+from ..directories import advising
 from ..elsewhere import tell
 from ..engines import registry
 from ..operations.methods import Operations
@@ -232,14 +233,15 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
                 f"database, or delete the directory with shutil.rmtree()",
                 path=path,
             )
-        if os.path.islink(dbpath) and os.path.isdir(dbpath):
-            with os.scandir(dbpath) as entries:
-                for entry in list(entries):
-                    shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.remove(entry)
-        elif os.path.isdir(dbpath):
-            shutil.rmtree(dbpath)
-        elif os.path.exists(dbpath):
-            os.remove(dbpath)
+        with advising(path):
+            if os.path.islink(path) and os.path.isdir(path):
+                with os.scandir(path) as entries:
+                    for entry in list(entries):
+                        shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.remove(entry)
+            elif os.path.isdir(path):
+                shutil.rmtree(path)
+            elif os.path.exists(path):
+                os.remove(path)
 
     def close(self, *, timeout: Optional[float] = None) -> None:
         """Close the database; closing the last one of a file closes its environment. Closing twice does nothing.

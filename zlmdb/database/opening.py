@@ -216,4 +216,6 @@ def _checked_location(path: Optional[StrPath], schema: Optional[type[Any]]) -> O
         raise TypeError(f"expected a path of text, got {path!r} of bytes: zlmdb.open(os.fsdecode(path), Schema)")
     if location == "":
         raise ValueError("the path is empty: give the directory of the database, or None for one in memory")
+    if location is not None and "\0" in location:
+        raise ValueError(f"the path {location!r} has a NUL character, which no path may have: choose another path")
     return location

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import islice
 from struct import Struct
 from struct import error as StructError
+from sys import maxsize
 from typing import Any, Optional
 
 from .. import errors
@@ -116,7 +117,7 @@ def read(txn: Any, handle: Any, after: int, most: int, size: int) -> list[Entry]
     found: list[Entry] = []
     cursor = txn.cursor(handle)
     try:
-        for key, data in islice(pairs_between(cursor, key_of(after + 1), b"\x02"), most):
+        for key, data in islice(pairs_between(cursor, key_of(after + 1), b"\x02"), min(most, maxsize)):
             found.append(decode(key, data))
             size -= len(data)
             if size <= 0:

@@ -44,6 +44,10 @@ _PATIENCE = 1.0
 """Seconds that a thread waits for another one to make a UUID, which takes a microsecond."""
 
 
+_LAST = (1 << 48) - 1
+"""The last millisecond that a UUID can tell, in the year 10889: a clock beyond it stands still."""
+
+
 class _Version7:
     """Makes UUIDs of version 7 (RFC 9562, 5.7): milliseconds since 1970, then 74 random bits.
 
@@ -64,7 +68,7 @@ class _Version7:
         if self._lock.locked():
             self._wait()
         with self._lock:
-            millis = time.time_ns() // 1_000_000
+            millis = min(time.time_ns() // 1_000_000, _LAST)
             tail = self._tail + 1 + random_int(4)
             if millis > self._millis or tail >> 74:
                 self._millis = max(millis, self._millis + 1)

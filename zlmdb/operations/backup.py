@@ -11,13 +11,13 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Optional
 
 from .. import errors
 from ..database.state import StrPath
-from ..directories import make_directory
+from ..directories import advising, make_directory
 from ..engines import Engine, registry
 from ..namedtuples import NamedTuple
 from ..store import openstores
@@ -33,6 +33,8 @@ except ImportError:  # Windows refuses to replace a file that is open
     fcntl = None  # type: ignore[assignment]
 
 _BLOCK = 1 << 20
+_BESIDE = ("-lock", "-writer.lock", "-waiting")
+"""What follows the name of a data file in those that are made beside it, now or where it is opened by its own name."""
 
 
 class Backup(NamedTuple):
@@ -63,6 +65,7 @@ def back_up(
     own = [one for one in source.engine.files() if os.path.exists(one)]
     if os.path.exists(final) and any(os.path.samefile(final, one) for one in own):
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another path for its backup", path=final)
+    _refuse_reserved(final, [*source.engine.files(), *(file + end for end in _BESIDE)])
     _refuse_existing(final, overwrite)
     _refuse_open(final)
     with alone(final, there.lock_file), replacing(final, overwrite, _size(source)) as temporary:
@@ -78,7 +81,7 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     engine, there = registry.engine(os.fspath(backup)), registry.engine(os.fspath(target))
     source, final = file_of(engine), _followed(file_of(there))
     if not os.path.isfile(source):
-        with suppress(FileNotFoundError, NotADirectoryError):
+        with suppress(FileNotFoundError, NotADirectoryError), advising(source):
             os.stat(source)  # which this user may not be permitted
         raise FileNotFoundError(f"no database at {os.fspath(backup)!r}: check the path of the backup")
     with unwritten(engine):
@@ -230,6 +233,18 @@ def _refuse_existing(final: str, overwrite: bool) -> None:
         )
 
 
+def _refuse_reserved(final: str, names: Iterable[str]) -> None:
+    if _directory_followed(final) in map(_directory_followed, names):
+        raise errors.DatabaseInUse(
+            f"{final!r} is a name that the database needs for itself: choose another path for its backup", path=final
+        )
+
+
+def _directory_followed(path: str) -> str:
+    directory, name = os.path.split(path)
+    return os.path.join(os.path.realpath(directory), name)
+
+
 def _refuse_open(final: str) -> None:
     if openstores.is_open(final):
         raise errors.DatabaseInUse(f"{final!r} is open in this process: close it first", path=final)
@@ -365,7 +380,8 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     if fcntl is None or lock is None or not os.path.exists(lock):
         yield
         return
-    descriptor = os.open(lock, os.O_RDWR)
+    with advising(lock):
+        descriptor = os.open(lock, os.O_RDWR)
     try:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from .. import errors
-from ..directories import NO_ROOM
+from ..directories import NO_ROOM, advising
 
 try:
     import fcntl
@@ -64,7 +64,9 @@ def named_as(final: str, made: str) -> Generator[None, None, None]:
 def remains(directory: str, stem: str = "") -> list[str]:
     """The names in *directory* that temporary files for *stem* have, whoever writes them."""
     pattern = re.compile(re.escape(f"{stem}." if stem else "") + _NAME)
-    return [name for name in os.listdir(directory) if pattern.fullmatch(name)]
+    with advising(directory):
+        names = os.listdir(directory)
+    return [name for name in names if pattern.fullmatch(name)]
 
 
 def _new_file(path: str) -> None:
@@ -89,7 +91,8 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
                     path=directory,
                 ) from error
             if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-                raise
+                with advising(path):
+                    raise
             raise PermissionError(
                 f"nothing can be written in the directory {directory!r} ({error.strerror}), where a new file is made "
                 f"beside its place: permit this user to write there, or choose another path"

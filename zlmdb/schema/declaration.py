@@ -164,6 +164,15 @@ def _form(index: DeclaredIndex[Any], model: Any) -> IndexForm:
     )
 
 
+_PACKAGE = __name__.partition(".")[0]
+_OURS = frozenset({Table.__module__, f"{_PACKAGE}.queue", f"{_PACKAGE}.schema.multi"})
+
+
+def description_of(cls: type[Any]) -> Optional[str]:
+    """What the docstring of a table class says of its records, as those of zlmdb itself do not."""
+    return None if cls.__module__ in _OURS else (vars(cls).get("__doc__") or "").strip() or None
+
+
 def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, Any]] = None) -> Declaration:
     """The declaration of *declared*, a subclass of Table or an alias ``Table[K, V]``; *attribute* names it."""
     cls: type[Table[Any, Any]] = get_origin(declared) or declared
@@ -187,7 +196,7 @@ def declaration(declared: Any, attribute: str, localns: Optional[Mapping[str, An
         name=str(uuid) if uuid is not None else _checked(cls._table_name or attribute),
         uuid=uuid,
         class_name=cls.__name__ if cls is not Table else attribute,
-        description=None if cls is Table else (vars(cls).get("__doc__") or "").strip() or None,
+        description=description_of(cls),
         key=key,
         value=value,
         model=get_args(value_type)[0] if hasattr(value_type, "__metadata__") else value_type,

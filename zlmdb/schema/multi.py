@@ -18,12 +18,13 @@ from ..errors import EncodeError, TransactionClosed
 from ..query import NoList, Reads, no_length, preview
 from ..shown import shortened
 from ..store.transaction import Transaction
+from ..tables.declares import Declares
 from ..tables.selection import Selection
 from ..tables.table import Table
-from ..tables.tableclass import calling_locals, former_names
+from ..tables.tableclass import calling_locals, former_names, unknown_options
 from ..typeargs import type_arguments
 from ..values.named import LIST_NUMBER, SET_NUMBER
-from .declaration import Declaration, declaration
+from .declaration import Declaration, declaration, description_of
 from .elsewhere import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .multivalues import ValueList, Values, ValueSet
 
@@ -35,6 +36,18 @@ V = TypeVar("V")
 
 VALUES = ".values"
 """What the name of the table of the values ends with."""
+
+
+def _unknown_options(cls: type, given: Mapping[str, Any]) -> TypeError:
+    """The error for options *given* in the class statement of *cls*, which may be those of a table."""
+    known: Mapping[str, Any] = vars(Table)["__init_subclass__"].__func__.__kwdefaults__
+    name = next((name for name in given if name in known), None)
+    if name is None:
+        return unknown_options(cls, given)
+    return TypeError(
+        f"class {cls.__name__}(..., {name}=...): only a zlmdb.Table has this option; a SetTable or ListTable has name= "
+        f"and was="
+    )
 
 
 class Numbers(Table[K, V]):
@@ -66,7 +79,13 @@ class Several(Generic[K, V]):
     def __init_subclass__(
         cls, *, name: Optional[str] = None, was: Union[str, tuple[str, ...], None] = None, **kwargs: Any
     ) -> None:
-        super().__init_subclass__(**kwargs)
+        try:
+            super().__init_subclass__(**kwargs)
+        except TypeError as error:
+            raise (_unknown_options(cls, kwargs) if kwargs else error) from error
+        for index, value in vars(cls).items():
+            if isinstance(value, Declares):
+                raise TypeError(f"{cls.__name__}.{index}: only a zlmdb.Table has indexes and links, not this table")
         if was is not None:
             cls._table_was = former_names(was)
         if name is not None:
@@ -107,7 +126,7 @@ class Several(Generic[K, V]):
         parts[attribute][1].was = cls._table_was
         parts[attribute + VALUES][1].was = tuple([former + VALUES for former in cls._table_was])
         for _, part in parts.values():
-            part.class_name, part.description = cls.__name__, (vars(cls).get("__doc__") or "").strip() or None
+            part.class_name, part.description = cls.__name__, description_of(cls)
         return parts
 
     @classmethod

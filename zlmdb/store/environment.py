@@ -41,6 +41,9 @@ class Space(NamedTuple):
 MAIN = Space(None, 0)
 
 
+_MAY_BE_CLOSED = errors.TransactionClosed, errors.DiskError
+
+
 class OpenEnvironment(Maintenance):
     """An open environment, with the handles of its spaces, its writer and its transactions."""
 
@@ -84,8 +87,8 @@ class OpenEnvironment(Maintenance):
     def fail(self, error: Exception, **details: Any) -> NoReturn:
         """Raise our error for *error* of the engine, with *details* as its attributes."""
         ours = self.engine.translate(error, **details)
-        if isinstance(ours, errors.TransactionClosed) and self.users == 0:  # another thread has closed it meanwhile
-            ours = self._closed()
+        if self.users == 0 and (not isinstance(ours, errors.Error) or isinstance(ours, _MAY_BE_CLOSED)):
+            ours = self._closed()  # by another thread, meanwhile, with the lock file and its map
         errors.raise_as(ours, error)
 
     @contextmanager

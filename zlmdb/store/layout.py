@@ -91,8 +91,22 @@ def recognise(engine: Engine, env: Environment, *, slots_expected: bool) -> Opti
     with _snapshot(env) as txn:
         if _is_classic(engine, env, txn, slots_expected):
             return "classic"
-        found = [bytes(key) for key, _ in zip(txn.cursor().iternext(True, False), range(3))]
-    raise errors.InvalidDatabase(
+        raise _foreign(path, txn)
+
+
+def refuse_foreign(engine: Engine, env: Environment, *, slots_expected: bool) -> None:
+    """As `recognise`, for a file of another program alone, and without the write transaction that handles need."""
+    with _snapshot(env) as txn:
+        empty = not txn.stat()["entries"]
+        if empty or txn.get(CATALOGUE) is not None or txn.get(CATALOGUE + b"\0") is not None:  # the latter in LMDB 1.0
+            return
+        if not _is_classic(engine, env, txn, slots_expected):
+            raise _foreign(engine.path, txn)
+
+
+def _foreign(path: Optional[str], txn: Transaction) -> errors.InvalidDatabase:
+    found = [bytes(key) for key, _ in zip(txn.cursor().iternext(True, False), range(3))]
+    return errors.InvalidDatabase(
         f"{path!r} is an LMDB file, but not one of zlmdb: its main database begins with the keys {found}. "
         f"To use its sub-databases as tables, open it with layout='raw'; if zlmdb <= 26 wrote it with hand-given slots "
         f"only, with layout='classic'",

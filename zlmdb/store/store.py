@@ -7,6 +7,7 @@ the next one, and a later write would land in another table.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -93,6 +94,7 @@ class Store(OpenEnvironment):
         if self.layout == "raw":
             self._looked_up(partial(layout.refuse_ours, self.engine), timeout)
             return
+        self._refuse_foreign(slots_expected)
         found: Optional[Layout] = self._looked_up(
             lambda env: layout.recognise(self.engine, env, slots_expected=slots_expected), timeout
         )
@@ -101,6 +103,13 @@ class Store(OpenEnvironment):
             self.open_spaces(self.traits.spaces, timeout=timeout)
         elif not self.readonly and not self.change(self._write_layout, timeout=timeout):
             self.prepare(slots_expected=slots_expected, timeout=timeout)
+
+    def _refuse_foreign(self, slots_expected: bool) -> None:
+        """Refuse the file of another program before the first writer makes its lock file beside it."""
+        beside = self.engine.writer_lock
+        if beside is not None and self.engine.names_in_main and not os.path.exists(beside):
+            with self.lock:
+                self._retried(partial(layout.refuse_foreign, self.engine, slots_expected=slots_expected))
 
     def _write_layout(self, txn: Transaction, open_space: OpenSpace) -> bool:
         """Mark a new file with its layout; False when another process has done so meanwhile."""

@@ -192,13 +192,14 @@ class WriterLock:
         if hold.turn is not None:
             hold.turn.give_back()
         elif self._claims.get(0) is hold:
-            if self.alone is not None:
-                self.alone[BUSY] = 0
-            elif self._file is not None:
-                try:
-                    _flock(self._file, _UNLOCK)
-                except OSError:  # the file system has lost its locks: this one ends with the file
-                    self.close()
+            alone, file = self.alone, self._file  # which another thread may be closing
+            try:
+                if alone is not None:
+                    alone[BUSY] = 0
+                elif file is not None:
+                    _flock(file, _UNLOCK)
+            except (OSError, ValueError):  # the file system has lost its locks: this one ends with the file
+                self.close()
             del self._claims[0]
             if self._waiters:
                 self.wake_next()

@@ -45,9 +45,12 @@ def declare(cls: Any, field: Optional[str], ttl: Union[timedelta, float, None]) 
     given: Any = field
     if not isinstance(given, str):
         raise TypeError(f"expires={field!r}: expected the name of a field")
+    given = 0 if ttl is None else ttl
     try:
-        seconds = ttl.total_seconds() if isinstance(ttl, timedelta) else float(ttl or 0)
-    except (TypeError, ValueError):
+        seconds = given.total_seconds() if isinstance(given, timedelta) else float(given)
+    except (TypeError, ValueError, OverflowError):
+        seconds = -1.0
+    if isinstance(given, (str, bytes, bytearray, bool)):  # which float() takes, too
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
         raise ValueError(f"ttl={ttl!r}: expected a timedelta, or seconds, not negative")

@@ -5,20 +5,29 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Hashable
+from io import FileIO
 from typing import Optional
 
 from ... import errors
+from ...directories import advising
 from .filesystem import is_mounted_read_only, is_read_only
 
 
 def require_permitted(file: str) -> None:
     """Raise `PermissionError` where this user may not know whether there is a *file*."""
     try:
-        os.stat(file)
+        with advising(file):
+            os.stat(file)
     except PermissionError:
         raise
     except (OSError, ValueError):
         pass
+
+
+def open_to_read(file: str) -> FileIO:
+    """The data file *file*, without a buffer. Raises the built-in exception, with what to do."""
+    with advising(file):
+        return open(file, "rb", buffering=0)
 
 
 def require_regular(file: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import threading
 
@@ -23,6 +24,18 @@ def copy_whole(file: str, target: int, told: Told) -> None:
 
 def copy_compact(env: lmdb.Environment, target: int, total: int, told: Told) -> None:
     """Let LMDB write the pages that are in use, *total* bytes at most, into the new file *target*."""
+    try:
+        _copy(env, target, total, told)
+    except lmdb.ReadersFullError:  # before anything was written
+        gc.collect()  # ends what was dropped
+        env.reader_check()
+        _copy(env, target, total, told)
+    finish_copy(target, env.info()["last_txnid"])  # not before: others may commit until LMDB begins to read
+    size = os.fstat(target).st_size
+    told(size, size)
+
+
+def _copy(env: lmdb.Environment, target: int, total: int, told: Told) -> None:
     done = threading.Event()
     failed: list[Exception] = []
 
@@ -42,10 +55,8 @@ def copy_compact(env: lmdb.Environment, target: int, total: int, told: Told) -> 
     finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
         writer.join()
     if failed:
-        raise _of_system(failed[0]) from failed[0]
-    finish_copy(target, env.info()["last_txnid"])  # not before: others may commit until LMDB begins to read
-    size = os.fstat(target).st_size
-    told(size, size)
+        ours = _of_system(failed[0])
+        raise ours from (None if ours is failed[0] else failed[0])
 
 
 def _of_system(error: Exception) -> Exception:

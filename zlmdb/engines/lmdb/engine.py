@@ -23,7 +23,15 @@ from ..engine import Told
 from ..environment import Handle
 from ..options import known_options
 from . import mapsize, presence, rollback, room, structure
-from .access import identity_of, require_file, require_permitted, require_reader, require_regular, require_same
+from .access import (
+    identity_of,
+    open_to_read,
+    require_file,
+    require_permitted,
+    require_reader,
+    require_regular,
+    require_same,
+)
 from .allocated import NO_ROOM, allocate, allocate_locks
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
@@ -130,7 +138,7 @@ class LmdbEngine:
     def remains(self) -> Generator[LmdbRemains, None, None]:
         """A block that reads the data file, which may be damaged, page by page."""
         require_file(self.file)
-        with open(self.file, "rb", buffering=0) as data:
+        with open_to_read(self.file) as data:
             yield LmdbRemains(data, self.file)
 
     @property

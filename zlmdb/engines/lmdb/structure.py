@@ -17,7 +17,7 @@ from operator import itemgetter, le
 from typing import BinaryIO, Optional
 
 from ... import errors
-from .access import require_file
+from .access import open_to_read, require_file
 from .nodes import Damage, Node, Nodes
 from .pages import (
     BEYOND,
@@ -57,7 +57,7 @@ def check(path: str, told: Optional[Told] = None) -> list[str]:
     again. Raises `InvalidDatabase` when the file is not LMDB's.
     """
     require_file(path)
-    with open(path, "rb", buffering=0) as data:
+    with open_to_read(path) as data:
         try:
             file = PageFile(data, path)
         except errors.CorruptDatabase as error:
@@ -308,7 +308,7 @@ def check_opening(path: str, lock: str, readonly: bool) -> None:
     the greatest number in their lists of free pages; all of the list where the file is shorter than its last page
     number says; and more only where pages that it lacks are not in that list.
     """
-    with open(path, "rb", buffering=0) as data:
+    with open_to_read(path) as data:
         try:
             file = PageFile(data, path)
         except errors.InvalidDatabase:

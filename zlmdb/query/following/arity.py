@@ -6,6 +6,7 @@ import inspect
 import types
 from typing import Any, Callable
 
+from ...shown import shortened
 from ..ordering import Descending
 
 
@@ -38,7 +39,9 @@ def _written(given: Any) -> str:
 
 def _from_signature(function: Callable[..., Any]) -> bool:
     if not callable(function):
-        raise TypeError(f"expected a function of a record, got {function!r}; write `lambda v: {_written(function)}`")
+        raise TypeError(
+            f"expected a function of a record, got {shortened(function)}; write `lambda v: {_written(function)}`"
+        )
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):  # some functions in C do not tell

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 from uuid import UUID, SafeUUID
 
 from ..depth import DEPTH
@@ -25,6 +25,15 @@ SLACK = 1 << 16
 
 class Misfit(ValueError):
     """A value that does not fit; the text is made afterwards, see `Schema.misfit`."""
+
+
+MOST = (1 << 31) - 1
+"""The bytes that a value may have: readers in other languages have signed offsets, and take no more."""
+
+
+def too_long(data: bytes) -> NoReturn:
+    """Refuse a value that other readers could not read."""
+    raise Misfit(f"the value has {len(data)} bytes, and FlatBuffers have up to {MOST}: store it in parts, or as a file")
 
 
 class Corrupt(ValueError):

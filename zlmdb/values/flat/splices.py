@@ -12,6 +12,7 @@ from typing import Any, Optional
 
 from ...codegen import Recipe, Source
 from ..base import Decode, Encode
+from . import runtime
 from .codec import Codec
 from .layout import codes_of
 from .nodes import Blob, Field, Scalar, Text, Vector, fill
@@ -149,7 +150,9 @@ class _Splices:
                     self.add(f"s{n} = {fill(field.node.dump, f'v{n}')}", f"n{n} = len(s{n})")
                     if field is not self.layout.tail[-1]:
                         self.add(f"by += (n{n} + 8 & -4) - e{n} + p{n}")
-            self.add(f"return join(({', '.join(self.pieces(patches))}))")
+            self.names.update(MOST=runtime.MOST, too_long=runtime.too_long)
+            self.add(f"made = join(({', '.join(self.pieces(patches))}))")
+            self.add("return made if len(made) <= MOST else too_long(made)")
 
     def pieces(self, patches: dict[int, tuple[str, str]]) -> Sequence[str]:
         """The expressions of the parts of the record. *patches*: the number at a position, and its code."""

@@ -430,7 +430,16 @@ class _Body:
             self.add("at -= 4", "add_offset(at + so)")
             self.add(f"so += {self.position('', 0)}{extra}")
             return
-        self.add(f"return join(({', '.join([whole, *self.parts])}))" if self.parts else f"return {whole}")
+        whole = f"join(({', '.join([whole, *self.parts])}))" if self.parts else whole
+        self.give(whole, any_size=self.root and bool(self.parts))
+
+    def give(self, whole: str, *, any_size: bool) -> None:
+        """Return *whole*, unless it is longer than readers take, which one of *any_size* may be."""
+        if any_size:
+            most, too_long = self.constant("MOST", runtime.MOST), self.constant("too_long", runtime.too_long)
+            self.add(f"data = {whole}", f"return data if len(data) <= {most} else {too_long}(data)")
+        else:
+            self.add(f"return {whole}")
 
     def finish_short(self, codes: str, values: str) -> None:
         """The end of the root's function if all texts are short: those side by side are packed at once.
@@ -450,10 +459,10 @@ class _Body:
             parts[start : start + self.parts_of_texts(numbers)] = packed
         lengths = [f"n{number}" for _, numbers in self.texts for number in numbers]
         with self.block(f"if {' and '.join(f'{length} < {BRIEF}' for length in lengths)}:"):
-            if len(parts) < 2:
-                self.add(f"return {' + '.join([whole, *parts])}")
-            else:
-                self.add(f"return join(({', '.join([whole, *parts])}))")
+            whole = " + ".join([whole, *parts]) if len(parts) < 2 else f"join(({', '.join([whole, *parts])}))"
+            self.give(
+                whole, any_size=len(self.parts) > sum([self.parts_of_texts(numbers) for _, numbers in self.texts])
+            )
 
     def close_block(self) -> None:
         """Padding, and the vtable of a table that cannot share the common one: behind it."""
