@@ -128,6 +128,31 @@ def test_another_name_is_an_attribute_error_that_names_the_package(name: str, ad
         getattr(zlmdb, name)
 
 
+@pytest.mark.skipif(sys.version_info < (3, 15), reason="before Python 3.15 there are no lazy imports")
+def test_all_imports_may_be_lazy() -> None:
+    """It found the module of flatbuffers by looking for it in itself, without end."""
+    program = """
+import sys
+sys.set_lazy_imports("all")
+from zlmdb import *
+import zlmdb.flatbuffers
+print(zlmdb.flatbuffers.Builder.__module__, zlmdb.flatbuffers.table.__name__)
+"""
+    assert in_a_fresh_interpreter(program) == ["flatbuffers.builder", "flatbuffers.table"]
+
+
+def test_a_second_interpreter_of_a_process_is_told_to_be_a_thread_or_a_process() -> None:
+    """py-lmdb says there that it has no module cffi."""
+    interpreters = pytest.importorskip("_interpreters", reason="before Python 3.13 no such module makes interpreters")
+    second = interpreters.create()
+    try:
+        raised = interpreters.exec(second, f"import sys; sys.path[:] = {sys.path!r}\nimport zlmdb")
+    finally:
+        interpreters.destroy(second)
+    assert raised.type.__name__ == "ImportError"
+    assert raised.msg.endswith("where py-lmdb cannot be loaded: use threads or processes")
+
+
 def test_every_error_is_public() -> None:
     found = {name for name, cls in vars(errors).items() if inspect.isclass(cls) and issubclass(cls, errors.Error)}
     assert found == set(errors.__all__) <= set(zlmdb.__all__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bdb
 import os
 import signal
 import sys
@@ -60,6 +61,34 @@ def test_an_interrupt_leaves_it_free_wherever_handlers_run(safe: Any) -> None:
         assert is_free(safe), at
         at += 1
     assert at == 4  # as it begins, after the lock was taken, and none
+
+
+def test_who_quits_the_debugger_at_any_line_of_it_leaves_it_free(safe: Any) -> None:
+    lines = at = 0
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal lines
+        if frame.f_code is not type(safe).__enter__.__code__:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == at:
+                raise bdb.BdbQuit
+        return trace
+
+    before = sys.gettrace()
+    while lines == at:
+        at, lines = at + 1, 0
+        sys.settrace(trace)
+        try:
+            with safe:
+                pass
+        except bdb.BdbQuit:
+            pass
+        finally:
+            sys.settrace(before)
+        assert is_free(safe), at
+    assert at > 3
 
 
 @pytest.mark.skipif(sys.implementation.name != "pypy", reason="elsewhere py-lmdb is in C, and nothing is deferred")

@@ -131,7 +131,7 @@ def ends_block(frame: FrameType) -> bool:
     """
     code = frame.f_code
     next_one = dis.opname[code.co_code[frame.f_lasti]]
-    return next_one in ("POP_BLOCK", "LOAD_CONST") and linecache.getline(
+    return next_one in ("POP_BLOCK", "LOAD_CONST", "LOAD_COMMON_CONSTANT") and linecache.getline(
         code.co_filename, frame.f_lineno
     ).lstrip().startswith("with ")
 

@@ -6,7 +6,15 @@ of these names; nothing is vendored, and `sys.modules` does not change.
 
 from __future__ import annotations
 
-import lmdb as lmdb
+try:
+    import lmdb as lmdb
+except ImportError as error:
+    if "subinterpreters" in f"{error} {error.__context__}":  # else it only says that it has no module cffi
+        raise ImportError(
+            "zlmdb cannot be imported in a second interpreter of a process (concurrent.interpreters, "
+            "InterpreterPoolExecutor), where py-lmdb cannot be loaded: use threads or processes"
+        ) from error
+    raise
 
 
 def setup_flatbuffers_import() -> None:

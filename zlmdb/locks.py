@@ -52,11 +52,11 @@ class _Safe:
         taken: list[bool] = []
         try:
             taken.extend(map(self.acquire, _WAITING))
+            return taken[0]  # in here, as the user of a debugger may quit at this line
         except BaseException:
             if taken:
                 self.release()
             raise
-        return True
 
 
 def lock() -> Any:

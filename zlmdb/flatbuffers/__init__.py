@@ -5,9 +5,9 @@
 
 import sys
 
+import flatbuffers as _package
 from flatbuffers import Builder as Builder
 from flatbuffers import Table as Table
-from flatbuffers import __path__ as _path
 from flatbuffers import __version__ as __version__
 from flatbuffers import builder as builder
 from flatbuffers import compat as compat
@@ -35,4 +35,4 @@ def _under(name: str) -> None:
 
 
 _under(__name__)
-__path__ = [*__path__, *_path]  # where the others are found
+__path__ = [*__path__, *_package.__path__]  # where the others are found

@@ -39,7 +39,7 @@ def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[
         found = aggregated(selection, by, into)
         groups = {} if found is not None else _kept(selection, by)
     except TypeError as error:
-        if not str(error).startswith("unhashable"):
+        if "unhashable" not in str(error):  # with what it is to be before that, since Python 3.14
             raise
         raise TypeError(f"group_by: {error}: give a function that returns no lists, but tuple(...)") from error
     if found is not None:
