@@ -62,7 +62,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _load: Callable[[Any], V]
     _views: dict[str, Any]
     _absent: Optional[Nothing]  # stands in for the keyspace where the file does not have it
-    _steady: bool  # the engine's own functions serve it
+    _steady: bool  # the engine's own functions serve it: it is in the file, not as views, and no record expires
     _checked: bool  # another program may have changed what the file says of the table
     _era: Optional[int]  # the latest one that they were looked for in
     _snapshot: int  # the latest one, of those read, that they were looked for in

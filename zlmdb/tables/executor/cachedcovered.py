@@ -57,8 +57,6 @@ class CoveredReady(Ready):
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
-        if table._txn.buffers:
-            return None
         try:
             if limit is not None:
                 return self._limited(selection, give, limit)
@@ -162,7 +160,7 @@ class CoveredReady(Ready):
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All entries are read before the first one comes, if they are few."""
-        if selection._limit is None and not self._ways[0].only and not selection._table._txn.buffers:
+        if selection._limit is None and not self._ways[0].only:
             return super().rows(selection, give)
         return while_open(selection._table, partial(self._all_or, selection, give))
 

@@ -100,7 +100,7 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     readings = [one.reading for one in (*functions, *([] if query.order is None else [query.order]))]
     if any([one.to_check > 0 for one in readings]):
         return None
-    if table._storage.expiring is not None or not all([one.trusted and not one.calls for one in readings]):
+    if not all([one.trusted and not one.calls for one in readings]):
         return False
     if query.order is not None and not query.where:
         return _ordered(selection, query.order, functions, give, known)

@@ -54,10 +54,10 @@ def scanned_lists(
 
     In a write transaction, the caller takes them all before anything is written.
     """
-    table, storage = running.table, running.storage
-    plain = table._steady and running.selection._plain and storage.expiring is None and vouches(storage.value.name)
+    table = running.table
+    plain = table._steady and running.selection._plain and vouches(running.storage.value.name)
     alone = running.at_once or not table._txn._write
-    if not plain or not alone or table._txn.buffers or running.joins is not None:
+    if not plain or not alone or running.joins is not None:
         return None
     if not all([one.reading.trusted and not one.reading.calls for one in functions]):
         return None

@@ -104,7 +104,7 @@ def known_of(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[K
     *ask*: find it out if it is nothing yet.
     """
     table, storage = selection._table, selection._table._storage
-    if table._txn._write or not table._steady or table._txn.buffers or storage.expiring is not None:
+    if table._txn._write or not table._steady:
         return None
     if not selection._plain or selection._lower != storage.lower or selection._upper != storage.upper:
         return None

@@ -126,8 +126,8 @@ class Running:
         if self.order is None:
             last = self._asked_last(gives, one) if self.query.skip else None
             return self._rows(gives, one, None) if last is None else last
-        limit, txn, storage, choice = self.selection._limit, self.table._txn, self.storage, None
-        if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
+        limit, choice = self.selection._limit, None
+        if limit is not None and not self.table._txn._write and self.table._steady:
             from .firstfew import few, linked_order  # late: not all programs sort
 
             linked = linked_order(self)

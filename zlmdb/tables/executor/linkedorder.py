@@ -50,13 +50,13 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     most = None if selection._limit is None else selection._limit + running.query.skip
     if most is None or most > CAP or running.query.where or selection._reverse or not running.is_whole():
         return None
-    if table._txn._write or not table._steady or not selection._plain or running.storage.expiring is not None:
+    if table._txn._write or not table._steady or not selection._plain:
         return None
     linked: Any = link.holder.evaluate(Given((), order.parameters))
     bound = _kept(running, order, link, linked)
     if bound is None or linked._txn is not table._txn or not vouches(linked._storage.value.name):
         return None
-    if not linked._steady or linked._storage.expiring is not None:  # what has expired is referred to
+    if not linked._steady:  # what has expired is referred to
         return None
     by = Followed(Making(order).of_value(node, link), nothing, order.parameters)
     query = running.query._replace(order=by, skip=0)

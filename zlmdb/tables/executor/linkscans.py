@@ -28,8 +28,7 @@ EXACT_KEYS = (int, str, bytes, UUID)
 
 def can_be_read_once(key: Node, table: Any, total: int) -> bool:
     """Whether *table* may be read instead of looking up *key* in it, or in an index of it, for so many records."""
-    storage = table._storage
-    alone = storage.alone and table._steady and storage.expiring is None
+    alone = table._storage.alone and table._steady
     return key.known.cls in EXACT_KEYS and alone and table._entries() <= total
 
 

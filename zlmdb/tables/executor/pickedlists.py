@@ -34,8 +34,8 @@ def lists(
 
     *functions* are all that are asked of the records.
     """
-    table, storage = running.table, running.storage
-    if table._txn._write or not table._steady or storage.expiring is not None:
+    table = running.table
+    if table._txn._write or not table._steady:
         return None
     if not choice.accesses or all([one.is_range_of_keys for one in choice.accesses]):
         return None
