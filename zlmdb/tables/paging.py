@@ -122,10 +122,9 @@ def _fingerprint(selection: Selection[Any, Any]) -> str:
 
 def _is_constant(selection: Selection[Any, Any]) -> bool:
     """Whether each selection with these functions and this order, of all records, has the same fingerprint."""
-    query, storage = selection._query, selection._table._storage
-    order = query.order
-    whole = selection._lower == storage.lower and selection._upper == storage.upper and not selection._reverse
-    return whole and not query.where and order is not None and len(order.parameters) == 1
+    query, order = selection._query, selection._query.order
+    plain = selection._is_all() and not selection._reverse and not query.where
+    return plain and order is not None and len(order.parameters) == 1
 
 
 def _said(followed: Followed) -> Any:

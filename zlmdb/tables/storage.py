@@ -176,6 +176,10 @@ class Storage(Generic[K, V]):
             self.bad_size(key, len(encoded))
         return encoded
 
+    def fits(self, width: Optional[int]) -> bool:
+        """Whether the engine takes every key with so many bytes behind the prefix; False if that is not known."""
+        return width is not None and 0 < len(self.prefix) + width <= self.max_key_size
+
     def bound(self, key: Any, *, through: bool = False) -> bytes:
         """The position of *key* in a range, or with *through* the position after it. Raises `EncodeError`."""
         try:

@@ -84,6 +84,11 @@ class Reading:
         made.links = _has_links(node)
         return made
 
+    @property
+    def complete(self) -> bool:
+        """Whether the node stands for the function, which need not be called for any record."""
+        return self.trusted and not self.calls
+
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
         values = read_again(function, self.steps)

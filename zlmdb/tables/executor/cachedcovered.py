@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...handlers import let_through
 from ...query.following import Followed
 from ...query.ordering import sliced
-from ...query.plan import most_of as most_of_all
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
@@ -21,9 +20,9 @@ from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
 from .accessranges import Range
-from .cachedplans import FEW, Ready, given, most_of, total_of
+from .cachedplans import FEW, Ready, given, most_kept, most_of
 from .cachedscans import ScanReady
-from .covered import Cover, Covered
+from .covered import Cover, Covered, itself
 from .foundkeys import FoundEntries
 from .keylookups import stages
 
@@ -60,7 +59,7 @@ class CoveredReady(Ready):
         try:
             if limit is not None:
                 return self._limited(selection, give, limit)
-            found, scan, most = self._finds(table, query.where), self._scan, most_of(table)
+            found, scan, most = self._finds(table, query.where), self._scan, most_kept(table)
             entries = found[0].fewer(most if scan is None else min(most, CAP))
             if entries is not None:
                 return self._rows_of(found[0], entries, selection, give)[query.skip :]
@@ -107,7 +106,7 @@ class CoveredReady(Ready):
             if few is not None:
                 return few[query.skip :]
         lower, upper, storage = selection._lower, selection._upper, table._storage
-        anyhow = give is HITS and lower == storage.lower and upper == storage.upper
+        anyhow = give is HITS and selection._is_all()
         ordered = within is not None or anyhow
         if not ordered and not way.only:
             stop = query.skip + limit
@@ -126,7 +125,7 @@ class CoveredReady(Ready):
         )  # fmt: skip
         loop = prepared.loop(prepared.keyed, False)
         failed = partial(covered.failed, functions)
-        rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
+        rows = loop(covered.scan, itself, storage.load_key, failed, *prepared.arguments(functions))
         return list(sliced(rows, query.skip, limit))
 
     def _few(
@@ -153,7 +152,7 @@ class CoveredReady(Ready):
         table, scan = selection._table, self._scan
         found = self._finds(table, selection._query.where)
         if scan is not None:
-            counted = ((FEW, FEW), *stages(most_of_all(total_of(table))))
+            counted = ((FEW, FEW), *stages(most_of(table)))
             yield from self._staged(found, selection, give, first, scan, counted)
             return
         yield from self._lists_of(found, given(found[0].fewer(CAP)), selection, give, first)
@@ -163,7 +162,3 @@ class CoveredReady(Ready):
         if selection._limit is None and not self._ways[0].only:
             return super().rows(selection, give)
         return while_open(selection._table, partial(self._all_or, selection, give))
-
-
-def _itself(value: Any) -> Any:
-    return value

@@ -98,7 +98,7 @@ class Ordered:
         """The engine's keys of the records with these entries; None if it is not all records that are asked for."""
         table, reverse = selection._table, selection._query.backwards
         storage, index = table._storage, self._bound.storage
-        if selection._lower != storage.lower or selection._upper != storage.upper or selection._reverse:
+        if selection._reverse or not selection._is_all():
             return None
         stop = None if limit is None else skip + limit
         cursor, tail = table._raw.cursor(self._bound.handle), index.tail

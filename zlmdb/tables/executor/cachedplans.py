@@ -22,7 +22,7 @@ from ...query.following import Followed
 from ...query.inorder import KEYS
 from ...query.neededfields import needed
 from ...query.plan import DEEP, SHARE, split
-from ...query.plan import most_of as most_of_all
+from ...query.plan import most_of as most_of_total
 from ...query.prepared import Prepared
 from ...query.projection import Projection
 from ...query.terms import CAP, Asking, conjuncts
@@ -62,7 +62,7 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
         return None
     known: Optional[Known] = programs.known
     state = table._index_state
-    if known is None or (known.state is not state and known.state != state):
+    if known is None or known.state != state:
         if where or order is not None:
             return None
         running: Running = programs.running(selection)
@@ -100,7 +100,7 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
     readings = [one.reading for one in (*functions, *([] if query.order is None else [query.order]))]
     if any([one.to_check > 0 for one in readings]):
         return None
-    if not all([one.trusted and not one.calls for one in readings]):
+    if not all([one.complete for one in readings]):
         return False
     if query.order is not None and not query.where:
         return _ordered(selection, query.order, functions, give, known)
@@ -293,7 +293,7 @@ class Ready:
     ) -> list[Any]:  # fmt: skip
         """All rows, of many entries. Raises as `_lists`."""
         rows: list[Any] = []
-        for some in self._staged(found, selection, give, BLOCK, scan, stages(most_of_all(total_of(selection._table)))):
+        for some in self._staged(found, selection, give, BLOCK, scan, stages(most_of(selection._table))):
             rows += some
         return rows
 
@@ -312,7 +312,7 @@ class Ready:
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         """Lists of the rows, of *first* ones to begin with. Raises where somebody else has to find out."""
         table, scan, functions = selection._table, self._scan, (*selection._query.where, give)
-        most = most_of_all(total_of(table))
+        most = most_of(table)
         read, size, until = 0, FEW, FEW if scan is None else most
         while self.in_order and read < until:  # the entries are in the order of the records
             few = self._ways[0].ends(selection, size)
@@ -409,7 +409,7 @@ class Ready:
         if found is None or len(found) < FEW:
             return found
         entries = way.found(table, where)
-        return None if entries is None else entries.fewer(most_of(table))
+        return None if entries is None else entries.fewer(most_kept(table))
 
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         """As the planner has it: of several indexes the one with the fewest entries."""
@@ -476,9 +476,14 @@ def given(keys: Optional[Any]) -> Any:
     return keys
 
 
+def most_kept(table: Table[Any, Any]) -> int:
+    """Entries from which on all records are read faster, or the keys would take much memory."""
+    return min(most_of(table), KEYS)
+
+
 def most_of(table: Table[Any, Any]) -> int:
-    """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
-    return min(most_of_all(total_of(table)), KEYS)
+    """Entries from which on all records are read faster: see `plan`."""
+    return most_of_total(total_of(table))
 
 
 def total_of(table: Table[Any, Any]) -> int:

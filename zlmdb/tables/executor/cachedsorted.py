@@ -15,7 +15,7 @@ from ...query.prepared import Prepared
 from ...query.translated import Give
 from ..scan import while_open
 from .accesspaths import AccessPath
-from .cachedplans import Ready, most_of
+from .cachedplans import Ready, most_kept
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -57,7 +57,7 @@ class SortedReady(Ready):
             return None
 
     def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        most = min(self._most, most_of(table))
+        most = min(self._most, most_kept(table))
         found = self._ways[0].keys(table, where, most)
         return None if found is None or len(found) >= most else found
 

@@ -7,11 +7,9 @@ value of a field that an index sorts is in the record of the first entry.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
@@ -22,8 +20,8 @@ from ...query.following import Followed
 from ...query.following.known import kind_of
 from ...query.following.operations import IsNone, Not
 from ...query.terms import DESCENDING, KEY, Asking, subject_of
-from ...store.ranges import TOP, keys_from, seek
-from ..keyrange import CHUNK
+from ...store.ranges import seek
+from ..keyrange import count_in
 from .accesspaths import way_of
 from .accessranges import Find
 from .accessreads import AccessReads
@@ -59,28 +57,14 @@ class Counting:
             ranges = self._find(where)
             if not ranges:
                 return None
-            cursor, found = table._raw.cursor(self._handle), 0
+            cursor = table._raw.cursor(self._handle)
             try:
-                for lower, upper in set(ranges):
-                    found += _entries(cursor, lower, upper)
+                return sum([count_in(cursor, *one) for one in set(ranges)])
             finally:
                 cursor.close()
-            return found
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
-
-
-def _entries(cursor: Any, lower: bytes, upper: bytes) -> int:
-    """How many entries are in a range, counted in blocks that grow."""
-    found, rows = 0, keys_from(cursor, b"", TOP)
-    if not seek(cursor, lower, upper):
-        return 0
-    while block := list(islice(rows, min(CHUNK, 8 + found // 2))):
-        if block[-1] >= upper:
-            return found + bisect_left(block, upper)
-        found += len(block)
-    return found
 
 
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
@@ -106,13 +90,13 @@ def known_of(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[K
     table, storage = selection._table, selection._table._storage
     if table._txn._write or not table._steady:
         return None
-    if not selection._plain or selection._lower != storage.lower or selection._upper != storage.upper:
+    if not selection._plain or not selection._is_all():
         return None
     if ask:
         return selection._running().known()
     programs, state = storage.generated.programs, table._index_state
     known: Optional[Known] = None if programs is None else programs.known
-    return None if known is None or (known.state is not state and known.state != state) else known
+    return None if known is None or known.state != state else known
 
 
 def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
@@ -123,7 +107,7 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
         return None
     readings = [one.reading for one in (*where, give)]
-    if selection._query.skip or any([one.to_check > 0 or not one.trusted or one.calls for one in readings]):
+    if selection._query.skip or any([one.to_check > 0 or not one.complete for one in readings]):
         return None
     parts = parts_of(where)
     for facts in known.facts:
@@ -177,7 +161,7 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
     if any([one.to_check > 0 for one in readings]):
         return None
     vouched = vouches(selection._table._storage.value.name)
-    if not vouched or not all([one.trusted and not one.calls and not one.links for one in readings]):
+    if not vouched or not all([one.complete and not one.links for one in readings]):
         return False
     parts = parts_of(where)
     facts = [one for one in known.facts if not one.where and not one.several and one.name != KEY]

@@ -29,7 +29,7 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
     gives = (give,)
     functions = running.asked(gives)
     nodes, joins = [one.node for one in functions], running.joins
-    if joins is not None and joins.pending and not choice.accesses and running.is_whole():
+    if joins is not None and joins.pending and not choice.accesses and selection._is_all():
         joins.conditions(running, tell=True)
     used = choice.accesses if choice.order is None else (choice.order,)
     read = tuple([f"{_shown(running, one)}{_awaited(running, one)}" for one in used])

@@ -65,30 +65,30 @@ class FoundKeys:
 
     def _read(self, spans: Spans, most: int) -> bool:
         """Read on in *spans*, until *most* entries are known; whether nothing is left of it."""
-        handle, cut, prefix, ranges = spans
-        found, views = self._found, self._table._txn.buffers
-        left: list[Range] = list(ranges)
-        cursor = self._table._cursor(handle)
+        left: list[Range] = list(spans.ranges)
+        cursor = self._table._cursor(spans.handle)
         try:
-            while left and len(found) < most:
+            while left and (wanted := most - self._known()) > 0:
                 lower, upper = left.pop()
-                if not seek(cursor, lower, upper):
-                    continue
-                rows: Any = keys_from if cut is not None else pairs_from
-                block: list[Any] = list(islice(rows(cursor, lower, upper, False, views), most - len(found)))
-                if cut is None:
-                    found += [prefix + bytes(owner) for _, owner in block]
-                elif prefix:
-                    found += [prefix + entry[cut:] for entry in block]
-                else:
-                    found += [entry[cut:] for entry in block]
-                if len(found) >= most:
-                    last = block[-1][0] if cut is None else block[-1]
-                    left.append((last + b"\0", upper))
+                if seek(cursor, lower, upper):
+                    last = self._take(spans, cursor, lower, upper, wanted)
+                    if self._known() >= most:
+                        left.append((last + b"\0", upper))
         finally:
             cursor.close()
         self._left[-1] = spans._replace(ranges=left)
         return not left
+
+    def _take(self, spans: Spans, cursor: Any, lower: bytes, upper: bytes, most: int) -> bytes:
+        """Read the entries of a range from where *cursor* is, at most *most*; the last one."""
+        _, cut, prefix, _ = spans
+        rows: Any = pairs_from if cut is None else keys_from
+        block: list[Any] = list(islice(rows(cursor, lower, upper, False, self._table._txn.buffers), most))
+        if cut is None:
+            self._found += [prefix + bytes(owner) for _, owner in block]
+            return block[-1][0] if block else b""
+        self._found += [prefix + entry[cut:] for entry in block] if prefix else [entry[cut:] for entry in block]
+        return block[-1] if block else b""
 
 
 class FoundEntries(FoundKeys):
@@ -108,24 +108,12 @@ class FoundEntries(FoundKeys):
     def _known(self) -> int:
         return len(self._found) if self.values is None else len(self.values)
 
-    def _read(self, spans: Spans, most: int) -> bool:
-        found, values, left = self._found, self.values, list(spans.ranges)
-        cursor = self._table._cursor(spans.handle)
-        try:
-            while left and self._known() < most:
-                lower, upper = left.pop()
-                if not seek(cursor, lower, upper):
-                    continue
-                if values is None:
-                    found += islice(keys_from(cursor, lower, upper), most - len(found))
-                else:
-                    values.update(islice(pairs_from(cursor, lower, upper), most - len(values)))
-                if self._known() >= most:
-                    left.append(((found[-1] if values is None else next(reversed(values))) + b"\0", upper))
-        finally:
-            cursor.close()
-        self._left[-1] = spans._replace(ranges=left)
-        return not left
+    def _take(self, spans: Spans, cursor: Any, lower: bytes, upper: bytes, most: int) -> bytes:
+        if self.values is None:
+            self._found += islice(keys_from(cursor, lower, upper), most)
+            return self._found[-1] if self._found else b""
+        self.values.update(islice(pairs_from(cursor, lower, upper), most))
+        return next(reversed(self.values), b"")
 
     def in_key_order(self, entries: list[bytes], lower: bytes, upper: bytes, *, reverse: bool) -> list[bytes]:
         """Those of *entries* whose records have keys with ``lower <= key < upper``, in the order of these."""

@@ -48,7 +48,7 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     if order is None or not isinstance(link, Link) or node.known.cls not in TOTAL or node.known.optional:
         return None
     most = None if selection._limit is None else selection._limit + running.query.skip
-    if most is None or most > CAP or running.query.where or selection._reverse or not running.is_whole():
+    if most is None or most > CAP or running.query.where or selection._reverse or not selection._is_all():
         return None
     if table._txn._write or not table._steady or not selection._plain:
         return None
@@ -121,7 +121,8 @@ class LinkedOrder:
         for by, equal in groupby(pairs, itemgetter(0)):
             if by == unsure:
                 return None
-            some = owners(table, self._index, sorted([key for _, key in equal]), len(others._table._storage.prefix))
+            keys = sorted([key for _, key in equal])
+            some = owners(table, self._index, keys, len(others._table._storage.prefix), KEYS + 1)
             if len(some) > KEYS:
                 return None
             found += sorted(some, reverse=backwards)

@@ -13,14 +13,12 @@ from typing import Any, Optional
 from uuid import UUID
 
 from ...query.following import Followed, Node
+from ...query.inorder import KEYS as MOST
 from ...query.projection import KEYS
 from ...query.translated import Give
 
 LEAST = 256
 """Records whose links are looked up in less time than it takes to think about it."""
-
-MOST = 100_000
-"""Keys that are kept at most."""
 
 EXACT_KEYS = (int, str, bytes, UUID)
 """Types of keys that are equal if and only if they are the same key."""

@@ -150,7 +150,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
 
 def _is_plain(followed: Followed) -> bool:
     reading = followed.reading
-    return reading.trusted and not (reading.calls or reading.links)
+    return reading.complete and not reading.links
 
 
 def _fitting(running: Running, keys: Sequence[bytes]) -> int:

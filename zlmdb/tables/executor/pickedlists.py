@@ -39,7 +39,7 @@ def lists(
         return None
     if not choice.accesses or all([one.is_range_of_keys for one in choice.accesses]):
         return None
-    if not all([one.reading.trusted and not one.reading.calls for one in functions]):
+    if not all([one.reading.complete for one in functions]):
         return None
     selection = running.selection
     keys = running.reads.picked(choice.accesses, selection, reverse=bool(selection._reverse))
