@@ -20,25 +20,25 @@ from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
 from .accessranges import Range
-from .cachedplans import FEW, Ready, given, most_kept, most_of
-from .cachedscans import ScanReady
+from .cachedplans import FEW, CachedPaths, given
+from .cachedscans import CachedScan
 from .covered import Cover, Covered, itself
 from .foundkeys import FoundEntries
-from .keylookups import stages
+from .keylookups import most_kept, most_of, stages
 
 if TYPE_CHECKING:
     from ..selection import Selection
     from ..table import Table
 
 
-class CoveredReady(Ready):
-    """As `Ready`, of one index whose entries have all that is asked for."""
+class CachedCovered(CachedPaths):
+    """As `CachedPaths`, of one index whose entries have all that is asked for."""
 
     __slots__ = ("_bound", "_cover", "_covering", "_fields", "_functions", "_paired", "_prepared")
 
     def __init__(
         self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, fields: frozenset[str],
-        scan: Optional[ScanReady], *, gives: bool,
+        scan: Optional[CachedScan], *, gives: bool,
     ) -> None:  # fmt: skip
         """*prepared* serves objects with *fields* of entries, which have what *cover* says.
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from .execution import Known, Running
 
 
-def ready_by_scan(
+def cached_by_scan(
     facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed], give: Give
-) -> Optional[LinkScanReady]:  # fmt: skip
+) -> Optional[CachedLinkScan]:  # fmt: skip
     """The cached plan for *where*, if it is one condition, on what one field refers to."""
     followed = where[0]
     link = link_of(followed.node) if len(where) == 1 else None
@@ -62,7 +62,7 @@ def ready_by_scan(
         return None
     prepared = other.prepared([fits], (ENGINE_KEYS,), True)
     return (
-        LinkScanReady(followed, link, prepared, fits, other.known(), bound, give, running)
+        CachedLinkScan(followed, link, prepared, fits, other.known(), bound, give, running)
         if prepared.renewable
         else None
     )
@@ -76,7 +76,7 @@ def begins_with_key(index: IndexStorage, key: Any) -> bool:
     return bool(joined.parts[0] == key) and not ends_otherwise(joined._forms[0])
 
 
-class LinkScanReady:
+class CachedLinkScan:
     """A query by what one field refers to, of which all is known but the captured values."""
 
     __slots__ = ("_bound", "_fits", "_holder", "_key", "_known", "_listed", "_prepared")

@@ -27,7 +27,7 @@ BLOCK = 1000
 """Rows that are listed at once, at most."""
 
 
-class Ordered:
+class CachedOrder:
     """All records in the order of an index, of which all is known."""
 
     __slots__ = ("_bound", "_list", "access", "fingerprint")
@@ -40,7 +40,7 @@ class Ordered:
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
     ) -> Optional[list[Any]]:  # fmt: skip
-        """As `Ready.all`."""
+        """As `CachedPaths.all`."""
         query, index = selection._query, self._bound.storage
         try:
             keys = self._keys(selection, index.lower, index.upper, query.skip, limit)
@@ -50,7 +50,7 @@ class Ordered:
             return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """As `Ready.rows`."""
+        """As `CachedPaths.rows`."""
         return while_open(selection._table, partial(self._few_or, selection, give))
 
     def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:

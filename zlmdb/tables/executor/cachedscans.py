@@ -44,7 +44,7 @@ def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
     if not {kind for _, _, kind in captured}.issubset(_KINDS if beside else PLAIN):
         return False
     prepared = running.prepared(functions, (give,), True)
-    return ScanReady(prepared, captured) if prepared.renewable else False
+    return CachedScan(prepared, captured) if prepared.renewable else False
 
 
 def scanned_lists(
@@ -86,7 +86,7 @@ def _scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, r
     return (pairs_from if prepared.of_keys else values_from)(cursor, lower, upper, reverse)
 
 
-class ScanReady:
+class CachedScan:
     """A query of which all is known but the captured values, and which reads all records of a range."""
 
     __slots__ = ("_captured", "_prepared")

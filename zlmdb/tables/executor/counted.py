@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .execution import Known
 
 
-class Counting:
+class CachedCount:
     """How the entries of one index are counted for the conditions of a query: *find* gives their ranges.
 
     *times* gives the captured times that these depend on, which need a time zone, and to be one moment in it.
@@ -73,12 +73,12 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
     if known is None:
         return None
     key = ("count", *[one.reading for one in where])
-    found: Any = known.ready.get(key)
+    found: Any = known.cached.get(key)
     if found is None:
         found = _made(selection, where, known)
         if found is None:  # not yet
             return None
-        keep(known.ready, key, found)
+        keep(known.cached, key, found)
     return None if found is False else found.count(selection._table, where)
 
 
@@ -156,7 +156,7 @@ _SORTED = (int, str, bytes, UUID, date, timedelta, datetime)
 
 
 def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Known) -> Any:
-    """The `Counting` of a query; False if there is none, None if that cannot be told yet."""
+    """The `CachedCount` of a query; False if there is none, None if that cannot be told yet."""
     readings = [one.reading for one in where]
     if any([one.to_check > 0 for one in readings]):
         return None
@@ -170,7 +170,7 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
         return False
     way = way_of(access, selection._running(ordered=False), where)
     times = [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
-    return Counting(way.find, way.handle, times)
+    return CachedCount(way.find, way.handle, times)
 
 
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:

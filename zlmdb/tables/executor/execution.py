@@ -30,11 +30,11 @@ from ..indexstorage import IndexStorage
 from ..scan import while_open
 from ..storage import Storage
 from .accessreads import AccessReads
-from .cachedplans import most_of, ready_of, total_of
+from .cachedplans import cached_plan_of
 from .cachedscans import scanned_lists
 from .covered import Cover, Covered, Uncolumned, cover_of, itself
 from .indexfacts import index_facts, key_facts
-from .keylookups import PickedScan, StagedScan
+from .keylookups import PickedScan, StagedScan, most_of, total_of
 from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
 
@@ -57,7 +57,7 @@ class Known(NamedTuple):
     facts: Sequence[IndexFacts]
     accesses: Kept
     choices: dict[Any, Access]
-    ready: dict[Any, Any]  # of `Ready`, by the readings of functions
+    cached: dict[Any, Any]  # cached plans, by the readings of functions
 
 
 def programs_of(storage: Storage[Any, Any]) -> Programs:
@@ -65,7 +65,7 @@ def programs_of(storage: Storage[Any, Any]) -> Programs:
     programs = storage.generated.programs
     if programs is None:
         programs = Programs(storage)
-        programs.running, programs.ready = Running, ready_of
+        programs.running, programs.cached_plan = Running, cached_plan_of
         storage.generated.programs = programs  # when it is whole: an interrupt may come in between
     return programs
 

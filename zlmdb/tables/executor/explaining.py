@@ -59,10 +59,10 @@ def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]
     selection = running.selection
     if running.order is not None or not selection._follows_links() or len(running.query.where) > 1:
         return None
-    from .cachedlinkscans import LinkScanReady  # late: few programs follow links
+    from .cachedlinkscans import CachedLinkScan  # late: few programs follow links
 
-    ready = selection._ready(give)
-    return ready.told(selection) if isinstance(ready, LinkScanReady) else None
+    cached = selection._cached_plan(give)
+    return cached.told(selection) if isinstance(cached, CachedLinkScan) else None
 
 
 def _tried(running: Running, access: Access) -> str:

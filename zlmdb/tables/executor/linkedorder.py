@@ -63,10 +63,10 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     selections = [linked.select()._with(query, limit=linked._entries())]
     other = type(running)(selections[0])
     known, key = other.known(), ("order", by.reading, query.backwards)
-    choice: Optional[Choice] = known.ready.get(key)
+    choice: Optional[Choice] = known.cached.get(key)
     if choice is None:  # it depends on no values
         choice = other.choice()
-        keep(known.ready, key, choice)
+        keep(known.cached, key, choice)
     if choice.order is None:
         if not can_be_read_once(link.key, linked, table._entries()):
             return None

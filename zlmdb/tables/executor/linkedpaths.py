@@ -17,9 +17,10 @@ from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
 from .cachedlinkscans import begins_with_key, owners
-from .cachedplans import FEW, Ready, most_kept
+from .cachedplans import FEW, CachedPaths
 from .covered import EXACT, cover_of
 from .foundkeys import Spans
+from .keylookups import most_kept
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
 
@@ -76,9 +77,9 @@ def _tells_all(access: Access, node: Node, other: Running) -> bool:
     return cover is not None and part.subject[0] in cover.fields
 
 
-def ready_by_link(
+def cached_by_link(
     way: AccessPath, functions: Sequence[Followed], where: Sequence[Followed], give: Give, programs: Programs
-) -> Optional[Ready]:  # fmt: skip
+) -> Optional[CachedPaths]:  # fmt: skip
     """The cached plan that finds its records by *way* alone, if the entries of the other index tell all of it."""
     if not isinstance(way, LinkedPath) or way.told is None or way.only:
         return None
@@ -86,12 +87,12 @@ def ready_by_link(
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
         prepared = Prepared(functions, None, asked, want_of((give,), programs, one=True), programs)
-        return LinkedReady(way, None, prepared)
+        return CachedLinked(way, None, prepared)
     making = Making(where[way.number])
     found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
     asked.append(Asked(found, found.node))
     prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
-    return LinkedReady(way, found, prepared)
+    return CachedLinked(way, found, prepared)
 
 
 def _nothing(functions: Sequence[Followed]) -> None:
@@ -168,7 +169,7 @@ class LinkedPath(AccessPath):
         return self._within(table, self._of_values(values), most) if values else []
 
 
-class LinkedReady(Ready):
+class CachedLinked(CachedPaths):
     """A cached plan of a query by one link: no record of the other table is read, only entries of its index."""
 
     __slots__ = ("_among", "_way")

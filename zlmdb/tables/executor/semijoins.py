@@ -31,8 +31,8 @@ from ...query.plan import SHARE
 from ...query.projection import KEYS
 from ...query.terms import CAP, ELEMENT, KEY, Subject, subject_of
 from ...query.translated import Give
-from .cachedplans import total_of
 from .indexfacts import vouches
+from .keylookups import total_of
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
 from .referring import CHEAPER, Back, CountOf, Referrers, back_of, counted
