@@ -187,6 +187,11 @@ class Storage(Generic[K, V]):
         except errors.EncodeError as error:
             raise self.named(error, key) from error.__cause__
 
+    def exactly(self, key: Any) -> tuple[bytes, bytes]:
+        """The range of the one record *key*. Raises `EncodeError`."""
+        encoded = self.encode_key(key)
+        return encoded, encoded + b"\0"
+
     def span(self, prefix: Any, startswith: Any) -> tuple[bytes, bytes]:
         """The range of the keys that `KeyCodec.span` asks for. Raises `EncodeError`."""
         try:

@@ -15,7 +15,7 @@ from ...query.terms import KEY
 from ...store.ranges import keys_from, pairs_from, seek
 from ..indexstorage import BoundIndex
 from .accessranges import Range, ranges_of
-from .foundkeys import FoundKeys, spans_of
+from .foundkeys import FoundKeys, entry_ranges_of
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -100,8 +100,8 @@ class AccessReads:
 
     def found(self, accesses: Sequence[Access]) -> FoundKeys:
         """The keys of the records that *accesses* find, which are not read before they are asked for."""
-        spans = [spans_of(self._table, self.bound(one), self.ranges(one)) for one in accesses]
-        return FoundKeys(self._table, spans, once=self._finds_once(accesses))
+        within = [entry_ranges_of(self._table, self.bound(one), self.ranges(one)) for one in accesses]
+        return FoundKeys(self._table, within, once=self._finds_once(accesses))
 
     def staged(
         self, accesses: Sequence[Access], selection: Selection[Any, Any], *, reverse: bool

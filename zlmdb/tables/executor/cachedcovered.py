@@ -69,8 +69,8 @@ class CachedCovered(CachedPaths):
             return None
 
     def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundEntries]:
-        spans = self._ways[0].spans(table, where)
-        return [FoundEntries(table, given(spans[0] if spans else None), paired=self._paired)]
+        found = self._ways[0].entry_ranges(table, where)
+        return [FoundEntries(table, given(found[0] if found else None), paired=self._paired)]
 
     def _rows_of(
         self, found: FoundEntries, entries: list[bytes], selection: Selection[Any, Any], give: Give

@@ -25,7 +25,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ...handlers import let_through
@@ -304,10 +304,8 @@ class CachedPaths:
         self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: CachedScan
     ) -> list[Any]:  # fmt: skip
         """All rows, of many entries. Raises as `_lists`."""
-        rows: list[Any] = []
-        for some in self._staged(found, selection, give, BLOCK, scan, stages(most_of(selection._table))):
-            rows += some
-        return rows
+        counted = stages(most_of(selection._table))
+        return list(chain.from_iterable(self._staged(found, selection, give, BLOCK, scan, counted)))
 
     def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
         """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
@@ -400,18 +398,12 @@ class CachedPaths:
 
     def _in_key_order(self, selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
         """Those of the keys *found* that are in the range of *selection*, in its order."""
-        found = self._in_range(selection, found)
+        if not selection._is_all():
+            lower, upper = selection._lower, selection._upper
+            found = [key for key in found if lower <= key < upper]
         if len(found) > 1:
             found.sort(reverse=selection._reverse)
         return found
-
-    @staticmethod
-    def _in_range(selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
-        """Those of the keys *found* that are in the range of *selection*."""
-        lower, upper, storage = selection._lower, selection._upper, selection._table._storage
-        if lower == storage.lower and upper == storage.upper:
-            return found
-        return [key for key in found if lower <= key < upper]
 
     def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         way = self._ways[0]

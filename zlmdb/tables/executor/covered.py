@@ -32,7 +32,7 @@ from ...values.bare import decode_int, decode_text
 from ..indexstorage import BoundIndex, IndexStorage
 from ..storage import Storage
 from .accessranges import Range
-from .foundkeys import FoundEntries, spans_of
+from .foundkeys import FoundEntries, entry_ranges_of
 from .indexfacts import vouches
 from .zones import lacks_zone, tell_zones
 
@@ -238,7 +238,7 @@ class Covered(NamedTuple):
                 yield list(block), block
                 size = min(2 * size, BLOCK)
             return
-        found = FoundEntries(self.table, spans_of(self.table, self.bound, self.ranges), paired=paired)
+        found = FoundEntries(self.table, entry_ranges_of(self.table, self.bound, self.ranges), paired=paired)
         entries = found.fewer(inorder.KEYS)
         if entries is None:
             raise LookupError("so many would take much memory")

@@ -19,7 +19,7 @@ from .accessranges import captured, finder_of
 from .cachedlinkscans import begins_with_key, owners
 from .cachedplans import FEW, CachedPaths
 from .covered import EXACT, cover_of
-from .foundkeys import Spans
+from .foundkeys import EntryRanges
 from .keylookups import most_kept
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
@@ -129,9 +129,9 @@ class LinkedPath(AccessPath):
         values = self.values(table, where)
         return None if values is None else self.of_values(table, values, most)
 
-    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
+    def entry_ranges(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[EntryRanges]:
         values = self.values(table, where)
-        return [] if values is None else self._spans(table, self._of_values(values) if values else ())
+        return [] if values is None else self._entry_ranges(table, self._of_values(values) if values else ())
 
     def values(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[Any]]:
         """The keys of the records of the other table; None if it cannot tell, or they are many."""
