@@ -481,7 +481,9 @@ class Running:
         return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
-        most, reverse = most_of(self.table), self._direction()
+        selection, reads, reverse = self.selection, self.reads, self._direction()
         return StagedScan(
-            self.table, *self.reads.staged(accesses, self.selection, reverse=reverse), most, reverse=reverse
-        )
+            self.table, reads.found(accesses), partial(reads.few, accesses, selection),
+            reads.firsts(accesses, selection, reverse=reverse), selection._lower, selection._upper, most_of(self.table),
+            reverse=reverse,
+        )  # fmt: skip

@@ -37,7 +37,7 @@ def entry_ranges_of(table: Table[Any, Any], bound: Optional[BoundIndex], ranges:
 
 
 class FoundKeys:
-    """The engine's keys of the records in `EntryRanges` of *table*. However often it is asked, it reads each entry once.
+    """The engine's keys of the records in `EntryRanges` of *table*. However often asked, it reads each entry once.
 
     Nothing may be written to the table meanwhile. No cursor stays open.
     """
