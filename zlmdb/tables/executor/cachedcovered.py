@@ -34,21 +34,17 @@ if TYPE_CHECKING:
 class CachedCovered(CachedPaths):
     """As `CachedPaths`, of one index whose entries have all that is asked for."""
 
-    __slots__ = ("_bound", "_cover", "_covering", "_fields", "_functions", "_paired", "_prepared")
+    __slots__ = ("_bound", "_cover", "_covering", "_fields", "_paired", "_prepared")
 
     def __init__(
         self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, fields: frozenset[str],
-        scan: Optional[CachedScan], *, gives: bool,
+        scan: Optional[CachedScan],
     ) -> None:  # fmt: skip
-        """*prepared* serves objects with *fields* of entries, which have what *cover* says.
-
-        *gives*: what is given is a function, too.
-        """
+        """*prepared* serves objects with *fields* of entries, which have what *cover* says."""
         self._ways: Sequence[AccessPath] = (way,)
         self._scan = scan
         self.in_order = way.in_order
         self._prepared, self._bound, self._cover, self._fields = prepared, bound, cover, fields
-        self._functions = gives
         self._covering, self._paired = prepared.covering(cover, fields)
 
     def all(
@@ -94,7 +90,7 @@ class CachedCovered(CachedPaths):
         """As `all`. Raises where somebody else has to find out."""
         table, query = selection._table, selection._query
         way, where = self._ways[0], query.where
-        functions: list[Any] = [*where, give] if self._functions else [*where]
+        functions = [*where, give] if isinstance(give, Followed) else [*where]
         prepared = self._prepared.renewed(functions)
         # Then the order of the index is that of the keys, and no more is read than is wanted.
         within = way.narrowed(selection) if way.in_order else None

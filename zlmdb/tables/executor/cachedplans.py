@@ -172,8 +172,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         from .cachedcovered import CachedCovered  # late: it is one of these
 
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
-        gives = isinstance(give, Followed)
-        return CachedCovered(ways[0], prepared, *covered, scan, gives=gives) if prepared.renewable else False
+        return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
@@ -480,9 +479,9 @@ def given(keys: Optional[Any]) -> Any:
     return keys
 
 
-def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:
+def _blocks(keys: list[bytes], first: int) -> Iterator[list[bytes]]:
     """*keys* in blocks, of which the first is small."""
-    at, size = 0, min(max(first or 1, 1), BLOCK)
+    at, size = 0, min(max(first, 1), BLOCK)
     while at < len(keys):
         yield keys[at : at + size]
         at += size
