@@ -52,8 +52,11 @@ def count_in(cursor: Any, lower: bytes, upper: bytes, most: Optional[int] = None
 
     Blocks are counted to the end of the range by C; they grow, so that little is read beyond a short range.
     """
+    if not seek(cursor, lower, upper):
+        return 0
     found, rows = 0, keys_from(cursor, b"", TOP, False, views)
-    rows = islice(rows if seek(cursor, lower, upper) else (), most)
+    if most is not None:
+        rows = islice(rows, most)
     while block := list(islice(rows, min(CHUNK, 8 + found // 2))):
         if block[-1] >= upper:
             return found + bisect_left(block, upper)

@@ -57,11 +57,13 @@ class CachedCount:
             ranges = self._find(where)
             if not ranges:
                 return None
-            cursor = table._raw.cursor(self._handle)
+            cursor, found = table._raw.cursor(self._handle), 0
             try:
-                return sum([count_in(cursor, *one) for one in set(ranges)])
+                for lower, upper in set(ranges):
+                    found += count_in(cursor, lower, upper)
             finally:
                 cursor.close()
+            return found
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
