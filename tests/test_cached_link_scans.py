@@ -12,7 +12,7 @@ import pytest
 import zlmdb
 from tests.answers import CODECS, LINKED, answers
 from zlmdb import ForeignKey, Index, Table
-from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
+from zlmdb.tables.executor.cachedlinkscans import CachedLinkScan
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -82,7 +82,7 @@ def db(request: Any) -> Iterator[Any]:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each cached plan that was asked gave the rows."""
-    return answers(monkeypatch, LinkScanReady, "all")
+    return answers(monkeypatch, CachedLinkScan, "all")
 
 
 ASKED: dict[str, Any] = {

@@ -395,7 +395,7 @@ def test_an_index_that_has_the_order_is_read_in_it(db: Any) -> None:
             assert found.fields(lambda p: p.age).all() == rows[:3]
             assert found.explain().ordered
             assert [p.age for p in found.values().all()] == rows[:3]
-        ready: Any = found._ready(VALUES)
+        ready: Any = found._cached_plan(VALUES)
         assert len(rows) >= FEW
         assert ready.all(found, VALUES, 3) is None
 

@@ -13,7 +13,7 @@ import pytest
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex
 from zlmdb.tables.executor.execution import Running
-from zlmdb.tables.executor.linkedpaths import LinkedReady
+from zlmdb.tables.executor.linkedpaths import CachedLinked
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -150,7 +150,7 @@ def ready(t: Any, condition: Any) -> set[type]:
     """What is known of queries with the code of *condition*."""
     known = t.books._storage.generated.programs.known
     return {
-        type(one) for names, one in known.ready.items() if t.books.where(condition)._query.where[0].reading in names
+        type(one) for names, one in known.cached.items() if t.books.where(condition)._query.where[0].reading in names
     }
 
 
@@ -173,7 +173,7 @@ def test_rows_are_those_of_a_loop(db: Any, name: str) -> None:
             assert part.keys().all() == [k for k, _ in expected if 100 <= k < 700][::-1]
             assert found.count() == len(expected)
             if n == 89:
-                assert (LinkedReady in ready(t, condition)) is (name in TOLD)
+                assert (CachedLinked in ready(t, condition)) is (name in TOLD)
 
 
 @pytest.mark.parametrize("name", TOLD)

@@ -12,7 +12,7 @@ import zlmdb
 from tests.answers import CODECS, STORED, answers
 from zlmdb import Index, Table
 from zlmdb.tables.executor import execution
-from zlmdb.tables.executor.cachedscans import ScanReady
+from zlmdb.tables.executor.cachedscans import CachedScan
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -53,7 +53,7 @@ def db(request: Any) -> Iterator[Any]:
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each cached plan that was asked gave the rows."""
-    return answers(monkeypatch, ScanReady, "all")
+    return answers(monkeypatch, CachedScan, "all")
 
 
 LEAST, NAME, KEY = 5, "n3", 20

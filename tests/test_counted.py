@@ -12,7 +12,7 @@ import pytest
 import zlmdb
 from tests.filled import filled_once, table_of
 from zlmdb import desc
-from zlmdb.tables.executor.counted import Counting
+from zlmdb.tables.executor.counted import CachedCount
 from zlmdb.tables.executor.execution import Running
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
@@ -114,9 +114,9 @@ def test_entries_are_counted_where_they_tell_all_and_nothing_is_decoded(
 
     count(1), count(1)
     expected = [sum(1 for one in table.values() if asked(x)[name](one)) for x in range(25)]
-    counts = Counting.count
+    counts = CachedCount.count
     told: list[Any] = []
-    monkeypatch.setattr(Counting, "count", lambda *args: told.append(counts(*args)) or told[-1])
+    monkeypatch.setattr(CachedCount, "count", lambda *args: told.append(counts(*args)) or told[-1])
     monkeypatch.delattr(Running, "rows")
     assert [count(x) for x in range(25)] == expected
     assert told == expected

@@ -174,7 +174,7 @@ def test_a_queue_in_a_write_transaction_is_emptied_without_reading_all_that_wait
     """Those that are done stay before the others, so that the first records of the table are of no use."""
     sizes: list[int] = []
     monkeypatch.setattr(FoundKeys, "_read", lambda found, *args: pytest.fail("the entries were read"))
-    firsts = accessreads.AccessReads._firsts
+    firsts = accessreads.AccessReads.firsts
 
     def counted(*args: Any, **named: Any) -> Iterator[list[bytes]]:
         for keys in firsts(*args, **named):
@@ -183,7 +183,7 @@ def test_a_queue_in_a_write_transaction_is_emptied_without_reading_all_that_wait
 
     with zlmdb.open(None, Store) as db, db.write() as t:
         t.rows.put_many((number, Row(int(number >= 8000), "a", [])) for number in range(10_000))
-        monkeypatch.setattr(accessreads.AccessReads, "_firsts", counted)
+        monkeypatch.setattr(accessreads.AccessReads, "firsts", counted)
         for number in range(8000, 8020):
             waiting = t.rows.where(lambda r: r.place == 1)
             found = waiting.first()

@@ -14,7 +14,7 @@ import zlmdb
 from zlmdb import ForeignKey, Table, desc
 from zlmdb.query.following import Followed
 from zlmdb.tables.executor import linkscans, semijoins
-from zlmdb.tables.executor.cachedlinkscans import LinkScanReady
+from zlmdb.tables.executor.cachedlinkscans import CachedLinkScan
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -87,9 +87,9 @@ def scanned(monkeypatch: pytest.MonkeyPatch) -> list[Optional[int]]:
         found.append(len(keys))
         return keys
 
-    fitting = LinkScanReady.fitting
+    fitting = CachedLinkScan.fitting
     monkeypatch.setattr(linkscans, "keys_that_fit", watched)
-    monkeypatch.setattr(LinkScanReady, "fitting", staticmethod(watched_too))
+    monkeypatch.setattr(CachedLinkScan, "fitting", staticmethod(watched_too))
     return found
 
 

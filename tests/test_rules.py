@@ -128,7 +128,7 @@ ROWS = [
     ["tables.editing"],
     ["tables.changing", "tables.aggregated"],
     ["tables.grouped"],
-    ["tables.compiled.indexed", "tables.indexstate", "tables.indexview", "tables.upkeep"],
+    ["tables.compiled.indexed", "tables.indexview", "tables.upkeep"],
     ["tables.compiled.selected"],
     ["tables.replacing"],
     ["tables.indexkinds.elementview"],

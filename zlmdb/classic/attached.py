@@ -159,7 +159,7 @@ def _missing(
 ) -> list[str]:
     """The indexes that the file has, attached or declared, and that this program does not maintain."""
     targets = {definition["target"] for definition in definitions.values()}
-    found = table._file_indexes
+    found = table._found
     declared = [name for name in found.unknown if found.adopted.get(name) not in targets]
     return [*sorted(wanted.keys() - definitions.keys()), *declared]
 

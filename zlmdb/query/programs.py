@@ -39,7 +39,7 @@ class Programs:
         self._record = Home(names).known(annotation) if viewed else self.following.value_type
         self.kept: dict[Any, Any] = {}  # what else is made once for the table, by whoever makes it
         self.running: Any = None  # what runs queries, put here by whoever does, as what runs known ones
-        self.ready: Any = None
+        self.cached_plan: Any = None
         self.known: Any = None  # what the planner knows of a state of the indexes: see `tables.executor.execution`
         self.prepared: dict[Any, Any] = {}  # loops, by the functions of queries
         self._made: dict[Any, Callable[..., Any]] = {}

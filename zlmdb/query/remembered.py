@@ -222,7 +222,7 @@ class RememberedKeys(Remembered):
 
 def _can_be_read(table: Any, *, still: bool) -> bool:
     """Whether the engine's own functions find what ``table[key]`` does, as long as the query runs."""
-    return (still or not table._txn._write) and bool(table._steady) and table._storage.expiring is None
+    return (still or not table._txn._write) and bool(table._steady)
 
 
 def _narrow(table: Any, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:

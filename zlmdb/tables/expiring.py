@@ -60,9 +60,10 @@ class Kinds:
         """*cls*, with records that expire."""
         made = self._made.get(cls)
         if made is None:
-            named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
             given = {
-                **named,
+                "__module__": cls.__module__,
+                "__qualname__": cls.__qualname__,
+                "__doc__": cls.__doc__,
                 "__slots__": ("_cut", "_open", "_some"),
                 "_plain": getattr(cls, "_plain", False),
                 "_expires": self,
@@ -251,12 +252,7 @@ class Expiring(Table[Any, Any]):
             with suppress(errors.ConstraintError, errors.IndexNotBuilt):
                 swept += self._expel(self._storage.prefix + primary)
         if self._some:
-            self._some = False
-            self._through(self._raw.raw)
-            if self._any_expired():
-                self._filter()
-            else:
-                self._allow()
+            self._use(self._raw.raw)  # looks whether that was all
         return swept
 
     def truncate(self) -> int:

@@ -264,14 +264,11 @@ class DeclaredIndex(Declares, Generic[I]):
                 )
             if listed and "." in field:
                 try:
-                    self._nested_type(model, field)
+                    nested_type(model, field, self._locals)
                 except TypeError as error:
                     called = field.rpartition(".")[2] in ("casefold", "lower", "strip", "upper")
                     advice = f", or write {field + '()'!r} for the text in that form" if called else ""
                     raise TypeError(f"index {self._name!r}: {error}{advice}") from error
-
-    def _nested_type(self, model: Any, field: str) -> Any:
-        return nested_type(model, field, self._locals)
 
     @property
     def _locals(self) -> Any:

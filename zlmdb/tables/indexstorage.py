@@ -121,8 +121,7 @@ class IndexStorage:
     @property
     def always_fits(self) -> bool:
         """Whether the engine accepts the length of every entry's key."""
-        width = self.storage.key.width if self.joined is None else self.joined.width
-        return width is not None and 0 < len(self.storage.prefix) + width <= self.storage.max_key_size
+        return self.storage.fits(self.storage.key.width if self.joined is None else self.joined.width)
 
     def entry(self, value: Any, primary: bytes, *, stored: bool = False) -> Optional[bytes]:
         """The entry's key for a record; None if the record is not in the index.
@@ -140,13 +139,17 @@ class IndexStorage:
                     table=self.table,
                 )
             return None
+        return self.entry_of(key, primary)
+
+    def entry_of(self, key: Any, primary: bytes) -> bytes:
+        """The key of the entry for an index key that is not null. Raises `EncodeError` if it does not fit."""
         storage = self.storage
         if self.joined is None:
             return storage.encode_key(key)
         try:
             entry = storage.prefix + self.joined.encode_first(key) + primary
         except errors.EncodeError as error:
-            raise errors.EncodeError(f"index {storage.name!r}: {error}", index=self.name, key=key) from error
+            raise self._named(error, key) from error
         if len(entry) > storage.max_key_size:
             storage.bad_size(key, len(entry), primary)
         return entry

@@ -358,7 +358,7 @@ class IndexSelection(Selection[K, V]):
         tail = index.storage.tail
         if give is not PAIRS and give is not VALUES and give is not KEYS:
             return None
-        if table._txn._write or not table._steady or table._storage.expiring is not None or not tail:
+        if table._txn._write or not table._steady or not tail:
             return None
         try:
             cursor, lower, upper = table._raw.cursor(index.handle), self._lower, self._upper

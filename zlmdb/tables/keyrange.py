@@ -47,6 +47,23 @@ FAST = {id(PAIRS): pairs_of, id(KEYS): _keys, id(VALUES): _values}
 """What is read without asking anything, by what is wanted."""
 
 
+def count_in(cursor: Any, lower: bytes, upper: bytes, most: Optional[int] = None, *, views: bool = False) -> int:
+    """The number of keys with ``lower <= key < upper``, counted up to *most*.
+
+    Blocks are counted to the end of the range by C; they grow, so that little is read beyond a short range.
+    """
+    if not seek(cursor, lower, upper):
+        return 0
+    found, rows = 0, keys_from(cursor, b"", TOP, False, views)
+    if most is not None:
+        rows = islice(rows, most)
+    while block := list(islice(rows, min(CHUNK, 8 + found // 2))):
+        if block[-1] >= upper:
+            return found + bisect_left(block, upper)
+        found += len(block)
+    return found
+
+
 def few_of(rows: Iterator[Any], limit: int) -> Iterator[Any]:
     """The first of *rows*, which are not read any more afterwards."""
     return islice(rows, limit) if COUNTS_REFERENCES else _few_closed(rows, limit)
@@ -162,22 +179,20 @@ class KeyRange(Generic[K, V]):
         if self._is_whole():
             entries = self._entries()
             return entries if most is None else min(entries, most)
-        found, cursor = 0, None
+        cursor = None
         try:
-            # Blocks are counted to the end of the range by C; they grow, so that little is read beyond a short range.
-            cursor, upper = self._cursor(), self._upper
-            rows = keys_from(cursor, b"", TOP, False, self._table._txn.buffers)
-            rows = islice(rows if seek(cursor, self._lower, upper) else (), most)
-            while block := list(islice(rows, min(CHUNK, 8 + found // 2))):
-                if block[-1] >= upper:
-                    return found + bisect_left(block, upper)
-                found += len(block)
-            return found
+            cursor = self._cursor()
+            return count_in(cursor, self._lower, self._upper, most, views=self._table._txn.buffers)
         except Exception as error:
             errors.raise_as(self._table._txn._translate(error, table=self._table._name), error)
         finally:
             if cursor is not None:
                 cursor.close()
+
+    def _is_all(self) -> bool:
+        """Whether the range has all keys of the table."""
+        storage = self._table._storage
+        return self._lower == storage.lower and self._upper == storage.upper
 
     def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
         """Whether these are all records of a keyspace that holds nothing else."""
@@ -280,7 +295,7 @@ class KeyRange(Generic[K, V]):
         """What is read where no index is, for people."""
         storage = self._table._storage
         backwards = ", backwards" if self._reverse else ""
-        if self._lower == storage.lower and self._upper == storage.upper:
+        if self._is_all():
             return f"all records of {storage.name}{backwards}"
         return f"a range of the keys of {storage.name}{backwards}"
 

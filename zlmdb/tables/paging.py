@@ -11,8 +11,8 @@ from ..query.following import Followed, spelled
 from ..query.following.captured import is_settled
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
-from .executor.cachedorder import Ordered
-from .executor.cachedplans import Ready
+from .executor.cachedorder import CachedOrder
+from .executor.cachedplans import CachedPaths
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -24,23 +24,23 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
-    ready = selection._ready(give)
-    if isinstance(ready, Ordered):
+    cached = selection._cached_plan(give)
+    if isinstance(cached, CachedOrder):
         if not _is_constant(selection):
             name = _fingerprint(selection)
-        elif ready.fingerprint is None:
-            name = ready.fingerprint = _fingerprint(selection)
+        elif cached.fingerprint is None:
+            name = cached.fingerprint = _fingerprint(selection)
         else:
-            name = ready.fingerprint
+            name = cached.fingerprint
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)
-    if isinstance(ready, Ordered):
-        found = ready.page(selection, give, size, begin)
+    if isinstance(cached, CachedOrder):
+        found = cached.page(selection, give, size, begin)
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))
-    if selection._query.order is None and isinstance(ready, Ready) and ready.in_order and selection._plain:
+    if selection._query.order is None and isinstance(cached, CachedPaths) and cached.in_order and selection._plain:
         return _known_page(selection if begin is None else _behind(selection, begin.entry), give, size, name)
     rows = list(islice(_rows(selection, give, begin, after, size + 1), size + 1))
     cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
@@ -125,10 +125,9 @@ def _fingerprint(selection: Selection[Any, Any]) -> str:
 
 def _is_constant(selection: Selection[Any, Any]) -> bool:
     """Whether each selection with these functions and this order, of all records, has the same fingerprint."""
-    query, storage = selection._query, selection._table._storage
-    order = query.order
-    whole = selection._lower == storage.lower and selection._upper == storage.upper and not selection._reverse
-    return whole and not query.where and order is not None and len(order.parameters) == 1
+    query, order = selection._query, selection._query.order
+    plain = selection._is_all() and not selection._reverse and not query.where
+    return plain and order is not None and len(order.parameters) == 1
 
 
 def _said(followed: Followed) -> Any:

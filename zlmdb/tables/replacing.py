@@ -89,7 +89,7 @@ def _found(
     if followed.reading.to_check > 0:
         selection._table.select()._running().settle(followed)
     reading = followed.reading
-    if followed.keyed or reading.links or reading.calls or reading.to_check > 0 or not reading.trusted:
+    if followed.keyed or reading.links or reading.to_check > 0 or not reading.complete:
         return None
     kept: Any = reading.kept.get("change")
     if kept is not None and kept[0] is storage.indexes:

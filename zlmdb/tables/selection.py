@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..query.following import Followed, Following
     from ..query.pages import Page
     from ..query.translated import Give
-    from .executor.cachedplans import AnyReady
+    from .executor.cachedplans import CachedPlan
     from .executor.execution import Running
     from .table import Table
 
@@ -226,8 +226,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
                 return self._read(kind) if self._limit is None else few_of(self._read(kind), self._limit)
         if self._query.skip and (behind := self._behind_skipped()) is not None:
             return behind._run(give)
-        ready = self._ready(give)
-        return self._running().rows(give) if ready is None else ready.rows(self, give)
+        cached = self._cached_plan(give)
+        return self._running().rows(give) if cached is None else cached.rows(self, give)
 
     def _behind_skipped(self) -> Optional[Selection[K, V]]:
         """The same records, of a range that begins behind those that are skipped; None if these have to be read."""
@@ -235,7 +235,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
         return behind_skipped(self)
 
-    def _ready(self, give: Give) -> Optional[AnyReady]:
+    def _cached_plan(self, give: Give) -> Optional[CachedPlan]:
         """What is known of the query from before."""
         query = self._query
         followed: Any = give if hasattr(give, "reading") else None
@@ -244,15 +244,15 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         ):
             return None
         programs = self._table._storage.generated.programs
-        found: Optional[AnyReady] = None if programs is None else programs.ready(self, give)
+        found: Optional[CachedPlan] = None if programs is None else programs.cached_plan(self, give)
         return found
 
     def _listed(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list."""
         if self._query.skip and (behind := self._behind_skipped()) is not None:
             return behind._listed(give)
-        ready = self._ready(give)
-        rows = None if ready is None else ready.all(self, give, self._limit)
+        cached = self._cached_plan(give)
+        rows = None if cached is None else cached.all(self, give, self._limit)
         return self._every(give) if rows is None else rows
 
     def _every(self, give: Give) -> list[Any]:
@@ -294,7 +294,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _summed(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record, as `_all_rows`, for one number."""
-        return self._all_rows(give) if self._follows_links(give) and self._ready(give) is None else self._run(give)
+        linked = self._follows_links(give) and self._cached_plan(give) is None
+        return self._all_rows(give) if linked else self._run(give)
 
     def _running(self, *, ordered: bool = True) -> Running:
         programs = self._table._storage.generated.programs
@@ -367,8 +368,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         if self._query is ALL and (give is VALUES or give is PAIRS or give is KEYS):
             return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
-            ready = self._ready(give)
-            rows = None if ready is None else ready.all(self, give, 1)
+            cached = self._cached_plan(give)
+            rows = None if cached is None else cached.all(self, give, 1)
             if rows is not None:
                 return rows[0] if rows else None
         return first_of(self._first_ones()._run(give), None)
@@ -421,8 +422,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _hits(self, most: Optional[int]) -> Optional[list[Any]]:
         """A list of as many items as there are rows, at most *most*; None if no cached plan tells."""
         plain = self if self._query.order is None else self._with(query=self._query._replace(order=None))
-        ready = plain._ready(HITS)
-        return None if ready is None else ready.all(plain, HITS, most)
+        cached = plain._cached_plan(HITS)
+        return None if cached is None else cached.all(plain, HITS, most)
 
     def __bool__(self) -> bool:
         query = self._query

@@ -176,12 +176,21 @@ class Storage(Generic[K, V]):
             self.bad_size(key, len(encoded))
         return encoded
 
+    def fits(self, width: Optional[int]) -> bool:
+        """Whether the engine takes every key with so many bytes behind the prefix; False if that is not known."""
+        return width is not None and 0 < len(self.prefix) + width <= self.max_key_size
+
     def bound(self, key: Any, *, through: bool = False) -> bytes:
         """The position of *key* in a range, or with *through* the position after it. Raises `EncodeError`."""
         try:
             return self.prefix + self.key.bound(key, through=through)
         except errors.EncodeError as error:
             raise self.named(error, key) from error.__cause__
+
+    def exactly(self, key: Any) -> tuple[bytes, bytes]:
+        """The range of the one record *key*. Raises `EncodeError`."""
+        encoded = self.encode_key(key)
+        return encoded, encoded + b"\0"
 
     def span(self, prefix: Any, startswith: Any) -> tuple[bytes, bytes]:
         """The range of the keys that `KeyCodec.span` asks for. Raises `EncodeError`."""

@@ -6,16 +6,35 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
+from ..namedtuples import NamedTuple
 from ..store.ended import Ended
 from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
-from .indexstate import IndexState
 from .indexstorage import BoundIndex, IndexStorage
 from .ranged import Ranged
 from .storage import FileIndexes, Nothing, Storage
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+class IndexState(NamedTuple):
+    """The indexes of a bound table; replaced as a whole when one of them changes.
+
+    *kept* are maintained with the records. *missing* are in the file and not maintained, so the table must not be
+    written to; nor if it is *barred*, because its records have another shape, or because of links to them that only the
+    general form knows. *handles* are those of *kept*, if the generated functions know these indexes.
+    """
+
+    kept: tuple[BoundIndex, ...] = ()
+    missing: tuple[str, ...] = ()
+    handles: Optional[tuple[Any, ...]] = ()
+    barred: bool = False
+
+    @property
+    def generated(self) -> bool:
+        """Whether the generated functions may write; otherwise the general form writes, or refuses."""
+        return self.handles is not None and not self.missing and not self.barred
 
 
 class TableState(Ranged[K, K, V], Generic[K, V]):
@@ -62,11 +81,11 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _load: Callable[[Any], V]
     _views: dict[str, Any]
     _absent: Optional[Nothing]  # stands in for the keyspace where the file does not have it
-    _steady: bool  # the engine's own functions serve it
+    _steady: bool  # the engine's own functions serve it: it is in the file, not as views, and no record expires
     _checked: bool  # another program may have changed what the file says of the table
     _era: Optional[int]  # the latest one that they were looked for in
     _snapshot: int  # the latest one, of those read, that they were looked for in
-    _found: FileIndexes
+    _found: FileIndexes  # in this transaction
     _index_state: IndexState
     _handles: Any  # those of it, for the generated functions
     _generated: bool  # those let the generated functions write
@@ -176,11 +195,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     def _refuse_without(self, missing: Sequence[str]) -> None:
         """Refuse to write if there are *missing* indexes, which the file has and this table does not maintain."""
         self._keep(self._index_state._replace(missing=tuple(missing)))
-
-    @property
-    def _file_indexes(self) -> FileIndexes:
-        """The indexes of the table in the file, in this transaction."""
-        return self._found
 
     def _allow(self) -> None:
         """Let the generated functions write, or replace them by the general form, which handles all cases."""

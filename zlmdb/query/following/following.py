@@ -82,6 +82,11 @@ class Reading:
         """The code of the functions that it calls, as far as they were followed."""
         return [step.expected for step in self.steps if step.check == CODE]
 
+    @property
+    def complete(self) -> bool:
+        """Whether the node stands for the function, which need not be called for any record."""
+        return self.trusted and not self.calls
+
     def values(self, function: Function) -> Optional[list[Any]]:
         """What *function* captured, if this is what following it would give."""
         values = read_again(function, self.steps)

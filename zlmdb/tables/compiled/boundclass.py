@@ -25,9 +25,8 @@ def bound_class(cls: Any, general: Any, storage: Storage[Any, Any]) -> Any:
     made_for, kind = storage.generated.classes.get(cls, (None, cls))
     if made_for is not storage.indexes:
         kept = tuple(storage.indexes)
-        for index in kept:
-            if not index.sole:
-                kept = ()
+        if not all([index.sole for index in kept]):
+            kept = ()
         methods: Any = []
         if not (kept or storage.followers):
             methods = point_writes(cls, general, storage)

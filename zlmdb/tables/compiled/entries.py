@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Any
 
 from ..indexstorage import IndexStorage
+from ..storage import Storage
 
 _SIZE = Struct(">I").pack
 _CONTAINERS = frozenset({list, set, frozenset, tuple})
@@ -224,10 +225,11 @@ class CarryingLines(Lines):
         return [*super().update(), f"elif e{n} is not None and v{n} != w{n}:", f"    {self.put}; puts += 1"]
 
 
-def lines_of(indexes: Iterable[IndexStorage], primary: str) -> list[Lines]:
-    """The lines for all *indexes*."""
+def lines_of(storage: Storage[Any, Any], indexes: Iterable[IndexStorage]) -> tuple[list[Lines], str]:
+    """The lines for all *indexes* of the table of *storage*, and the expression of the encoded primary key."""
+    primary = f"encoded[{len(storage.prefix)}:]" if storage.prefix else "encoded"
 
     def kind(index: IndexStorage) -> type[Lines]:
         return ElementLines if index.several else CarryingLines if index.carries else Lines
 
-    return [kind(index)(n, index, primary) for n, index in enumerate(indexes)]
+    return [kind(index)(n, index, primary) for n, index in enumerate(indexes)], primary

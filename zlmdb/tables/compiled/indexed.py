@@ -25,7 +25,7 @@ from ..storage import Batch, Storage
 from .boundclass import Followers
 from .entries import Lines, lines_of
 from .oldrecords import OldRecords
-from .points import always_fits, compiled, writing
+from .points import compiled, writing
 
 _WRITES = Recipe("indexed writes", txn=Transaction)
 _REMOVALS = Recipe("indexed deletions", txn=Transaction)
@@ -206,7 +206,7 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Bat
 
     It raises any exception if something does not fit.
     """
-    lines, _ = _lines_of(storage, indexes)
+    lines, _ = lines_of(storage, indexes)
     dump_all = storage.value._encoder_of_lists()
     names = {"pairs": _PAIRS, "dump_all": dump_all}
     dumped = "[dump(value) for key, value in items]"
@@ -228,24 +228,17 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Bat
     else:
         fits = f"0 < min(sizes) <= max(sizes) <= {storage.max_key_size}"
         checks = ["sizes = {*map(len, keys)}", f"if not {fits}: raise ValueError(sizes)"]
-        checks = [] if always_fits(storage) else checks
+        checks = [] if storage.fits(storage.key.width) else checks
         source, names = writing(_ROWS, storage, names, dumped=dumped, check_sizes=joined(4, checks))
     made: Batch = compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
     return made
-
-
-def _lines_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> tuple[list[Lines], str]:
-    """The lines for all indexes, and the expression of the encoded primary key."""
-    skip = len(storage.prefix)
-    primary = f"encoded[{skip}:]" if skip else "encoded"
-    return lines_of(indexes, primary), primary
 
 
 def storing(
     general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> dict[str, Any]:  # fmt: skip
     """The method that stores a record and the entries of *indexes*, and tells *followers*."""
-    lines, primary = _lines_of(storage, indexes)
+    lines, primary = lines_of(storage, indexes)
     parts, more = followers.lines(primary)
     del parts["record_gone"]
     if followers.recorder is not None:
@@ -302,7 +295,7 @@ def removing(
     general: Any, storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> dict[str, Any]:  # fmt: skip
     """The methods that delete a record and the entries of *indexes*, and tell *followers*."""
-    lines, primary = _lines_of(storage, indexes)
+    lines, primary = lines_of(storage, indexes)
     parts, more = followers.lines(primary)
     olds = OldRecords(storage, indexes)
     source = "\n".join([_remover(name, *one) for name, one in _REMOVERS.items()])

@@ -206,8 +206,9 @@ def writing(
     """*source* with the expressions for the keys of *storage* and the *parts* filled in, and the names in it."""
     check, encode, names = storage.key.store_source(storage.prefix)
     check = storage.key.quick_check or check
-    limit = storage.max_key_size
-    check_size = "" if always_fits(storage) else f"if not 0 < len(encoded) <= {limit}: bad_size(key, len(encoded))"
+    check_size = f"if not 0 < len(encoded) <= {storage.max_key_size}: bad_size(key, len(encoded))"
+    if storage.fits(storage.key.width):
+        check_size = ""
     names = {
         **names,
         **more,
@@ -221,12 +222,6 @@ def writing(
     }
     check_key = "pass" if storage.key_field is None else storage.key_field.source
     return source.format(check=check, encode=encode, check_size=check_size, check_key=check_key, **parts), names
-
-
-def always_fits(storage: Storage[Any, Any]) -> bool:
-    """Whether the engine takes every key of *storage*, as all have one length."""
-    width = storage.key.width
-    return width is not None and 0 < len(storage.prefix) + width <= storage.max_key_size
 
 
 def compiled(

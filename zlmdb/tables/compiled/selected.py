@@ -305,8 +305,7 @@ def _common(
     storage: Storage[Any, Any], indexes: Sequence[IndexStorage], followers: Followers
 ) -> tuple[str, Sequence[Lines], dict[str, str], dict[str, Any]]:  # fmt: skip
     """The expression of a primary key, the lines of *indexes*, those that record changes, and names for all of them."""
-    primary = f"encoded[{len(storage.prefix)}:]" if storage.prefix else "encoded"
-    lines = lines_of(indexes, primary)
+    lines, primary = lines_of(storage, indexes)
     names: dict[str, Any] = {
         "load": storage.value.bytes_decode,
         "dump": storage.dump,

@@ -12,7 +12,7 @@ from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import BoundIndex
 from .accessranges import Find, Range, finder
-from .foundkeys import FoundKeys, Spans
+from .foundkeys import EntryRanges, FoundKeys
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -65,18 +65,18 @@ class AccessPath:
 
     def found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[FoundKeys]:
         """As `keys`, read as far as is asked for, in a range at least; None if it cannot tell."""
-        spans = self.spans(table, where)
-        return None if not spans else FoundKeys(table, spans, once=not self.several)
+        found = self.entry_ranges(table, where)
+        return None if not found else FoundKeys(table, found, once=not self.several)
 
-    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
+    def entry_ranges(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[EntryRanges]:
         """What is read of the index; nothing if it cannot tell."""
         ranges = self.find(where)
-        return self._spans(table, ranges) if ranges else []
+        return self._entry_ranges(table, ranges) if ranges else []
 
-    def _spans(self, table: Table[Any, Any], ranges: Sequence[Range]) -> list[Spans]:
+    def _entry_ranges(self, table: Table[Any, Any], ranges: Sequence[Range]) -> list[EntryRanges]:
         if self.of_keys:
-            return [Spans(table._db, 0, b"", ranges)]
-        return [Spans(self.handle, self.tail or None, self.prefix, ranges)]
+            return [EntryRanges(table._db, 0, b"", ranges)]
+        return [EntryRanges(self.handle, self.tail or None, self.prefix, ranges)]
 
     def narrowed(self, selection: Selection[Any, Any]) -> Optional[Range]:
         """The range of the entries of records of *selection*, if the way is `in_order`; None if it cannot be told."""
@@ -195,6 +195,6 @@ class EitherPath(AccessPath):
                 return list(found) if len(found) >= most else None
         return list(found)
 
-    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
-        found = [way.spans(table, where) for way in self._ways]
+    def entry_ranges(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[EntryRanges]:
+        found = [way.entry_ranges(table, where) for way in self._ways]
         return [one for few in found for one in few] if all(found) else []

@@ -45,10 +45,10 @@ def _ranges(
 ) -> list[Range]:  # fmt: skip
     tuples = isinstance(_codec(spans), TupleKey)
     if len(equal) == count:
-        return [exactly(spans, equal if tuples else equal[0])]
+        return [spans.exactly(equal if tuples else equal[0])]
     if members is not None:
         if len(equal) + 1 == count:
-            found = [exactly(spans, (*equal, one) if tuples else one) for one in members]
+            found = [spans.exactly((*equal, one) if tuples else one) for one in members]
         else:
             found = [limits(spans, (None, None, None, (*equal, one), None)) for one in members]
         return list(dict.fromkeys(found))  # one moment may be said by two times that are not equal
@@ -64,15 +64,6 @@ def _ranges(
     if first is not None and not first.inclusive:
         lower = max(lower, spans.bound(start, through=True))
     return [(lower, upper)]
-
-
-def exactly(spans: Any, key: Any) -> Range:
-    """The range of the entries of one key."""
-    if is_a(spans, Storage):
-        encoded: bytes = spans.encode_key(key)
-        return encoded, encoded + b"\0"
-    found: Range = spans.exactly(key)
-    return found
 
 
 def _codec(spans: Any) -> Any:
@@ -123,7 +114,7 @@ class _Writer:
 
     def __init__(self, spans: Any, access: Access, functions: Sequence[Followed]) -> None:
         self.spans, self.access, self.functions = spans, access, functions
-        self.names: dict[str, Any] = {"bound": spans.bound, "exactly": exactly, "spans": spans, "after": after}
+        self.names: dict[str, Any] = {"bound": spans.bound, "exactly": spans.exactly, "spans": spans, "after": after}
         self.source = Source()
 
     def function(self) -> Find:
@@ -216,7 +207,7 @@ class _Writer:
         """The expression of the range of the key *x*."""
         packed = self.pack(x)
         if packed is None:
-            return f"exactly(spans, {x})"
+            return f"exactly({x})"
         if self.spans.joined is None:
             end = "lower + b'\\0'"
         elif self.spans.tail:  # what follows in an entry is that long
@@ -224,7 +215,7 @@ class _Writer:
             end = "lower + end"
         else:
             end = "after(lower)"
-        return f"((lower := {packed[1]}), {end}) if {packed[0]} else exactly(spans, {x})"
+        return f"((lower := {packed[1]}), {end}) if {packed[0]} else exactly({x})"
 
     def between(self, found: dict[str, str]) -> str:
         """The expression of the range between two bounds."""

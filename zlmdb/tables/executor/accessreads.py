@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
@@ -15,7 +15,7 @@ from ...query.terms import KEY
 from ...store.ranges import keys_from, pairs_from, seek
 from ..indexstorage import BoundIndex
 from .accessranges import Range, ranges_of
-from .foundkeys import FoundKeys, spans_of
+from .foundkeys import FoundKeys, entry_ranges_of
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -100,23 +100,16 @@ class AccessReads:
 
     def found(self, accesses: Sequence[Access]) -> FoundKeys:
         """The keys of the records that *accesses* find, which are not read before they are asked for."""
-        spans = [spans_of(self._table, self.bound(one), self.ranges(one)) for one in accesses]
-        return FoundKeys(self._table, spans, once=self._finds_once(accesses))
+        within = [entry_ranges_of(self._table, self.bound(one), self.ranges(one)) for one in accesses]
+        return FoundKeys(self._table, within, once=self._finds_once(accesses))
 
-    def staged(
+    def firsts(
         self, accesses: Sequence[Access], selection: Selection[Any, Any], *, reverse: bool
-    ) -> tuple[FoundKeys, Callable[..., Optional[Iterable[bytes]]], Iterable[Sequence[bytes]], bytes, bytes]:
-        """What a `StagedScan` of *selection* needs of *accesses*, and its range."""
-        firsts = (
-            self._firsts(accesses[0], selection, reverse=reverse) if len(accesses) == 1 and accesses[0].in_order else ()
-        )
-        find = partial(self.few, accesses, selection)
-        return self.found(accesses), find, firsts, selection._lower, selection._upper
-
-    def _firsts(self, access: Access, selection: Selection[Any, Any], *, reverse: bool) -> Iterator[list[bytes]]:
-        """The engine's keys of the first records that *access* finds, in their order, which is that of its entries."""
+    ) -> Iterator[list[bytes]]:  # fmt: skip
+        """The engine's keys of the first records that *accesses* find, if entries are in the order of the records."""
+        access = accesses[0]
         bound, prefix, views = self.bound(access), self._storage.prefix, self._table._txn.buffers
-        if bound is None:
+        if bound is None or len(accesses) > 1 or not access.in_order:
             return
         tail = bound.storage.tail
         lower, upper = self.ranges(access)[0]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...handlers import let_through
 from ...query.following import Followed
 from ...query.ordering import sliced
-from ...query.plan import most_of as most_of_all
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
@@ -21,35 +20,31 @@ from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
 from .accessranges import Range
-from .cachedplans import FEW, Ready, given, most_of, total_of
-from .cachedscans import ScanReady
-from .covered import Cover, Covered
+from .cachedplans import FEW, CachedPaths, given
+from .cachedscans import CachedScan
+from .covered import Cover, Covered, itself
 from .foundkeys import FoundEntries
-from .keylookups import stages
+from .keylookups import most_kept, most_of, stages
 
 if TYPE_CHECKING:
     from ..selection import Selection
     from ..table import Table
 
 
-class CoveredReady(Ready):
-    """As `Ready`, of one index whose entries have all that is asked for."""
+class CachedCovered(CachedPaths):
+    """As `CachedPaths`, of one index whose entries have all that is asked for."""
 
-    __slots__ = ("_bound", "_cover", "_covering", "_fields", "_functions", "_paired", "_prepared")
+    __slots__ = ("_bound", "_cover", "_covering", "_fields", "_paired", "_prepared")
 
     def __init__(
         self, way: AccessPath, prepared: Prepared, bound: BoundIndex, cover: Cover, fields: frozenset[str],
-        scan: Optional[ScanReady], *, gives: bool,
+        scan: Optional[CachedScan],
     ) -> None:  # fmt: skip
-        """*prepared* serves objects with *fields* of entries, which have what *cover* says.
-
-        *gives*: what is given is a function, too.
-        """
+        """*prepared* serves objects with *fields* of entries, which have what *cover* says."""
         self._ways: Sequence[AccessPath] = (way,)
         self._scan = scan
         self.in_order = way.in_order
         self._prepared, self._bound, self._cover, self._fields = prepared, bound, cover, fields
-        self._functions = gives
         self._covering, self._paired = prepared.covering(cover, fields)
 
     def all(
@@ -57,12 +52,10 @@ class CoveredReady(Ready):
     ) -> Optional[list[Any]]:  # fmt: skip
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
-        if table._txn.buffers:
-            return None
         try:
             if limit is not None:
                 return self._limited(selection, give, limit)
-            found, scan, most = self._finds(table, query.where), self._scan, most_of(table)
+            found, scan, most = self._finds(table, query.where), self._scan, most_kept(table)
             entries = found[0].fewer(most if scan is None else min(most, CAP))
             if entries is not None:
                 return self._rows_of(found[0], entries, selection, give)[query.skip :]
@@ -72,8 +65,8 @@ class CoveredReady(Ready):
             return None
 
     def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundEntries]:
-        spans = self._ways[0].spans(table, where)
-        return [FoundEntries(table, given(spans[0] if spans else None), paired=self._paired)]
+        found = self._ways[0].entry_ranges(table, where)
+        return [FoundEntries(table, given(found[0] if found else None), paired=self._paired)]
 
     def _rows_of(
         self, found: FoundEntries, entries: list[bytes], selection: Selection[Any, Any], give: Give
@@ -97,7 +90,7 @@ class CoveredReady(Ready):
         """As `all`. Raises where somebody else has to find out."""
         table, query = selection._table, selection._query
         way, where = self._ways[0], query.where
-        functions: list[Any] = [*where, give] if self._functions else [*where]
+        functions = [*where, give] if isinstance(give, Followed) else [*where]
         prepared = self._prepared.renewed(functions)
         # Then the order of the index is that of the keys, and no more is read than is wanted.
         within = way.narrowed(selection) if way.in_order else None
@@ -109,7 +102,7 @@ class CoveredReady(Ready):
             if few is not None:
                 return few[query.skip :]
         lower, upper, storage = selection._lower, selection._upper, table._storage
-        anyhow = give is HITS and lower == storage.lower and upper == storage.upper
+        anyhow = give is HITS and selection._is_all()
         ordered = within is not None or anyhow
         if not ordered and not way.only:
             stop = query.skip + limit
@@ -128,7 +121,7 @@ class CoveredReady(Ready):
         )  # fmt: skip
         loop = prepared.loop(prepared.keyed, False)
         failed = partial(covered.failed, functions)
-        rows = loop(covered.scan, _itself, storage.load_key, failed, *prepared.arguments(functions))
+        rows = loop(covered.scan, itself, storage.load_key, failed, *prepared.arguments(functions))
         return list(sliced(rows, query.skip, limit))
 
     def _few(
@@ -155,17 +148,13 @@ class CoveredReady(Ready):
         table, scan = selection._table, self._scan
         found = self._finds(table, selection._query.where)
         if scan is not None:
-            counted = ((FEW, FEW), *stages(most_of_all(total_of(table))))
+            counted = ((FEW, FEW), *stages(most_of(table)))
             yield from self._staged(found, selection, give, first, scan, counted)
             return
         yield from self._lists_of(found, given(found[0].fewer(CAP)), selection, give, first)
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All entries are read before the first one comes, if they are few."""
-        if selection._limit is None and not self._ways[0].only and not selection._table._txn.buffers:
+        if selection._limit is None and not self._ways[0].only:
             return super().rows(selection, give)
         return while_open(selection._table, partial(self._all_or, selection, give))
-
-
-def _itself(value: Any) -> Any:
-    return value

@@ -7,6 +7,7 @@ that has the same order. So nothing is decoded but what the condition asks of us
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -24,7 +25,7 @@ from ...query.translated import Give, want_of
 from ...store.blocks import COUNTS_REFERENCES
 from ..indexstorage import BoundIndex, IndexStorage
 from .accessranges import captured, ends_otherwise
-from .cachedscans import scanned_rows
+from .cachedscans import ScanParts
 from .indexfacts import vouches
 from .keylookups import by_cursor
 from .linkednodes import Making, link_of, nothing
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from .execution import Known, Running
 
 
-def ready_by_scan(
+def cached_by_scan(
     facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed], give: Give
-) -> Optional[LinkScanReady]:  # fmt: skip
+) -> Optional[CachedLinkScan]:  # fmt: skip
     """The cached plan for *where*, if it is one condition, on what one field refers to."""
     followed = where[0]
     link = link_of(followed.node) if len(where) == 1 else None
@@ -61,7 +62,7 @@ def ready_by_scan(
         return None
     prepared = other.prepared([fits], (ENGINE_KEYS,), True)
     return (
-        LinkScanReady(followed, link, prepared, fits, other.known(), bound, give, running)
+        CachedLinkScan(followed, link, prepared, fits, other.known(), bound, give, running)
         if prepared.renewable
         else None
     )
@@ -75,7 +76,7 @@ def begins_with_key(index: IndexStorage, key: Any) -> bool:
     return bool(joined.parts[0] == key) and not ends_otherwise(joined._forms[0])
 
 
-class LinkScanReady:
+class CachedLinkScan:
     """A query by what one field refers to, of which all is known but the captured values."""
 
     __slots__ = ("_bound", "_fits", "_holder", "_key", "_known", "_listed", "_prepared")
@@ -86,7 +87,7 @@ class LinkScanReady:
     ) -> None:  # fmt: skip
         """*prepared* lists the keys of the linked records for which *fits* is true."""
         self._holder, self._key, self._known = captured(followed, link.holder), link.key, known
-        self._prepared, self._fits, self._bound = prepared, fits.reading, bound.storage
+        self._prepared, self._fits, self._bound = prepared, fits.reading, bound
         functions = [give] if isinstance(give, Followed) else []
         want = want_of((give,), running.programs, one=True)
         self._listed = Prepared(functions, None, (), want, running.programs)
@@ -121,8 +122,7 @@ class LinkScanReady:
         found = self.fitting(linked, prepared, functions)
         if len(found) > KEYS or len(found) * SHARE > linked._entries() * 3:
             return None
-        bound = next(one for one in table._indexes if one.storage is self._bound)
-        keys = owners(table, bound, found, len(storage.prefix))
+        keys = owners(table, self._bound, found, len(storage.prefix), KEYS + 1)
         return None if len(keys) > min(KEYS, total // 2) else keys  # so many records are read faster in their order
 
     def _linked(self, table: Table[Any, Any], followed: Followed) -> Any:
@@ -130,11 +130,7 @@ class LinkScanReady:
         linked: Any = self._holder(followed)
         state, total = linked._index_state, table._entries()
         known = linked._storage.generated.programs.known
-        if (
-            linked._txn is not table._txn
-            or known is not self._known
-            or (known.state is not state and known.state != state)
-        ):
+        if linked._txn is not table._txn or known is not self._known or known.state != state:
             return None
         once = table._storage.alone and total >= LEAST and can_be_read_once(self._key, linked, total)
         return linked if once else None
@@ -145,20 +141,16 @@ class LinkScanReady:
         linked = self._linked(table, followed) if selection._limit is None and _is_whole(selection) else None
         if linked is None or self._prepared.renewed([Followed(self._fits, nothing, followed.parameters)]) is None:
             return None
-        name = self._bound.name
+        name = self._bound.storage.name
         others = f"all records of {table._name}, if these are many or not all rows are wanted at once"
         return name, f"{name}: what refers to the records of {linked._name} that fit; {others}"
 
     @staticmethod
     def fitting(linked: Table[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> list[bytes]:
         """The engine's keys of the records of the other table that fit, all of which are read."""
-        cursor, storage = linked._raw.cursor(linked._db), linked._storage
-        if not cursor.first():
-            return []
-        rows = scanned_rows(prepared, cursor, storage.lower, storage.upper)
-        found = prepared.scanning(limited=False)(rows, cursor.key, functions, *prepared.given)
-        if not COUNTS_REFERENCES:
-            cursor.close()
+        parts = ScanParts(linked.select(), prepared, functions)
+        found = parts.next(sys.maxsize)
+        parts.close()
         return found
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
@@ -168,34 +160,38 @@ class LinkScanReady:
 
 def _is_whole(selection: Selection[Any, Any]) -> bool:
     """Whether all records of the table are meant."""
-    storage = selection._table._storage
-    whole = selection._lower == storage.lower and selection._upper == storage.upper
-    return whole and not selection._query.skip
+    return selection._is_all() and not selection._query.skip
 
 
-def owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int) -> list[bytes]:
+def owners(table: Table[Any, Any], bound: BoundIndex, keys: Sequence[bytes], cut: int, most: int) -> list[bytes]:
     """The engine's keys of the records whose entries begin with *keys*, which are in order, without *cut* bytes.
 
-    Of more than `KEYS`, one more than these.
+    At most *most* of them.
     """
     first, tail, prefix = bound.storage.storage.prefix, bound.storage.tail, table._storage.prefix
     cursor = table._raw.cursor(bound.handle)
-    find, current, value = cursor.set_range, cursor.key, cursor.value
-    rows: Any = cursor.iternext(True, False)
+    find, value = cursor.set_range, cursor.value
+    rows: Any = None
     found: list[bytes] = []
     add = found.append
     entry: Any = b""
-    if next(rows, None) is None:  # from now on it gives what follows the position
-        return found
     for key in keys:
         begin = first + key[cut:]
         if entry < begin:
             if not find(begin):
                 break
-            entry = current()
+            if rows is None:
+                rows = cursor.iternext(True, False)
+                entry = next(rows)  # the entry that was found; from now on it gives what follows the position
+            else:
+                entry = cursor.key()
         while entry.startswith(begin):
             add(prefix + (entry[tail:] if tail else value()))
             entry = next(rows, None)
-            if entry is None or len(found) > KEYS:
-                return found
+            if entry is None or len(found) >= most:
+                break
+        if entry is None or len(found) >= most:
+            break
+    if not COUNTS_REFERENCES:
+        cursor.close()
     return found

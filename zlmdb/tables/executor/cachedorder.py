@@ -27,7 +27,7 @@ BLOCK = 1000
 """Rows that are listed at once, at most."""
 
 
-class Ordered:
+class CachedOrder:
     """All records in the order of an index, of which all is known."""
 
     __slots__ = ("_bound", "_list", "access", "fingerprint")
@@ -40,7 +40,7 @@ class Ordered:
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
     ) -> Optional[list[Any]]:  # fmt: skip
-        """As `Ready.all`."""
+        """As `CachedPaths.all`."""
         query, index = selection._query, self._bound.storage
         try:
             keys = self._keys(selection, index.lower, index.upper, query.skip, limit)
@@ -50,7 +50,7 @@ class Ordered:
             return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """As `Ready.rows`."""
+        """As `CachedPaths.rows`."""
         return while_open(selection._table, partial(self._few_or, selection, give))
 
     def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
@@ -98,7 +98,7 @@ class Ordered:
         """The engine's keys of the records with these entries; None if it is not all records that are asked for."""
         table, reverse = selection._table, selection._query.backwards
         storage, index = table._storage, self._bound.storage
-        if selection._lower != storage.lower or selection._upper != storage.upper or selection._reverse:
+        if selection._reverse or not selection._is_all():
             return None
         stop = None if limit is None else skip + limit
         cursor, tail = table._raw.cursor(self._bound.handle), index.tail

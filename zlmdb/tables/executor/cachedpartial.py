@@ -15,7 +15,7 @@ from ...query.terms import Asking
 _KEPT = 256
 
 
-class ReadyPartial:
+class CachedPartial:
     """A query of which all is known but the captured values, and the indexes that these allow.
 
     An index is partial by a condition on some fields. Only what the query asks of the same fields can imply it, so
@@ -36,7 +36,7 @@ class ReadyPartial:
         self._made: dict[tuple[int, ...], Any] = {}
 
     def of(self, where: Sequence[Followed], make: Callable[[Sequence[IndexFacts]], Any]) -> Any:
-        """The `Ready` for what *where* has captured, which *make* makes for the indexes that may be used.
+        """The cached plan for what *where* has captured, which *make* makes for the indexes that may be used.
 
         False if there is none.
         """

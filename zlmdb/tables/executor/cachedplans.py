@@ -5,6 +5,19 @@ it comes out alike, so it is kept: which index, how its ranges follow from the c
 lists what is wanted of the records. That serves read transactions, in which nothing changes while it runs. Whatever is
 unusual (values that an index cannot hold, much of the table, a record that does not decode) is left to `Running`, which
 handles all cases.
+
+What a query asks, and which indexes there are, decide its kind:
+
+* `CachedPaths`: indexes, or the key, find the records. Rows come in the order of the keys.
+* `CachedSorted`: as above, and these rows, few of them, are sorted in memory.
+* `CachedCovered`: the entries of one index have all that is asked for.
+* `CachedLinked`: the condition is on a linked record, and entries of an index of the other table tell all of it.
+* `CachedLinkScan`: the same without such an index: the other table is read.
+* `CachedOrder`: all records in the order of an index.
+* `CachedScan`: no index is of use.
+* `CachedPartial`: one of these for each set of partial indexes that the captured values allow.
+
+How many records there are is told by `counted.CachedCount`, if by an index alone.
 """
 
 from __future__ import annotations
@@ -12,7 +25,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ...handlers import let_through
@@ -20,8 +33,7 @@ from ...query.accesses import ONE_SIDED, Access, IndexFacts, accesses, order_acc
 from ...query.expressionsource import Asked
 from ...query.following import Followed
 from ...query.inorder import KEYS
-from ...query.plan import DEEP, SHARE, split
-from ...query.plan import most_of as most_of_all
+from ...query.plan import DEEP, split
 from ...query.prepared import Prepared
 from ...query.projection import Projection
 from ...query.recordpaths import needed
@@ -30,17 +42,17 @@ from ...query.translated import Give, want_of
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
-from .cachedorder import BLOCK, Ordered
-from .cachedpartial import ReadyPartial
-from .cachedscans import ScanReady, behind, scanned
+from .cachedorder import BLOCK, CachedOrder
+from .cachedpartial import CachedPartial
+from .cachedscans import CachedScan, behind, scanned
 from .covered import Cover, cover_of
 from .foundkeys import FoundKeys
-from .keylookups import stages
+from .keylookups import most_kept, most_of, stages
 
 if TYPE_CHECKING:
     from ..selection import Selection
     from ..table import Table
-    from .cachedlinkscans import LinkScanReady
+    from .cachedlinkscans import CachedLinkScan
     from .execution import Known, Running
 
 KEPT = 256
@@ -51,8 +63,8 @@ FEW = 64
 _FIRST_BLOCK = 8
 
 
-def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
-    """What is known of the query of *selection*, for what *give* says of each record; None if that is not enough."""
+def cached_plan_of(selection: Selection[Any, Any], give: Give) -> Optional[CachedPlan]:
+    """The cached plan of *selection*, for what *give* says of each record; None where `Running` has to find out."""
     table, query = selection._table, selection._query
     if table._txn._write or not table._steady or not selection._plain:
         return None
@@ -62,7 +74,7 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
         return None
     known: Optional[Known] = programs.known
     state = table._index_state
-    if known is None or (known.state is not state and known.state != state):
+    if known is None or known.state != state:
         if where or order is not None:
             return None
         running: Running = programs.running(selection)
@@ -75,39 +87,39 @@ def ready_of(selection: Selection[Any, Any], give: Give) -> Optional[AnyReady]:
         key = (given, *[one.reading for one in where], None, order.reading)
     else:
         key = (given, None, order.reading, query.backwards)
-    found: Any = known.ready.get(key)
+    found: Any = known.cached.get(key)
     if found is None:
         found = _made(selection, give, known)
         if found is None:  # not yet
             return None
-        keep(known.ready, key, found)
-    if type(found) is ReadyPartial:
+        keep(known.cached, key, found)
+    if type(found) is CachedPartial:
         found = found.of(where, partial(_planned, selection, give, known))
     return found or None
 
 
-def keep(ready: dict[Any, Any], key: Any, found: Any) -> None:
+def keep(cached: dict[Any, Any], key: Any, found: Any) -> None:
     """Keep what was *found* out for *key*, with fewer than `KEPT` others."""
-    if len(ready) >= KEPT:
-        ready.clear()
-    ready[key] = found
+    if len(cached) >= KEPT:
+        cached.clear()
+    cached[key] = found
 
 
 def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
-    """The `Ready` of a query; False if there is none, None if that cannot be told yet."""
+    """The cached plan of a query; False if there is none, None if that cannot be told yet."""
     query, table = selection._query, selection._table
     functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
     readings = [one.reading for one in (*functions, *([] if query.order is None else [query.order]))]
     if any([one.to_check > 0 for one in readings]):
         return None
-    if table._storage.expiring is not None or not all([one.trusted and not one.calls for one in readings]):
+    if not all([one.complete for one in readings]):
         return False
     if query.order is not None and not query.where:
         return _ordered(selection, query.order, functions, give, known)
     if not query.where:
         return scanned(table._storage.generated.loops.running(selection), give)
     if any([index.where for index in known.facts]):
-        return ReadyPartial(known.facts, parts_of(query.where))
+        return CachedPartial(known.facts, parts_of(query.where))
     return _planned(selection, give, known, known.facts)
 
 
@@ -128,14 +140,14 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if found and found[0].rank == 0:
         del found[1:]
     elif any([one.reading.links for one in functions]):
-        from .linkedpaths import linked_ways, ready_by_link  # late: few programs follow links
+        from .linkedpaths import cached_by_link, linked_ways  # late: few programs follow links
 
         found = [one for one in found if one.terms or one.facts.where]  # that there is a link is no reason by itself
         ways += linked_ways(parts, facts, running, query.where)
         if len(ways) == 1 and not found and query.order is None:
-            ready = ready_by_link(ways[0], functions, query.where, give, programs)
-            if ready is not None:
-                return ready
+            cached = cached_by_link(ways[0], functions, query.where, give, programs)
+            if cached is not None:
+                return cached
     ways += [way_of(one, running, query.where) for one in found]
     if not ways:
         ways = _either(parts, [one for one in facts if not one.where], running, query.where)
@@ -144,9 +156,9 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
             return False
         if not any([one.reading.links for one in query.where]):
             return scanned(running, give)
-        from .cachedlinkscans import ready_by_scan  # late, as above
+        from .cachedlinkscans import cached_by_scan  # late, as above
 
-        return ready_by_scan(facts, running, query.where, give) or False
+        return cached_by_scan(facts, running, query.where, give) or False
     # A range of keys alone is read as any range, and a record that is not there means two things.
     if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
         return False
@@ -157,23 +169,22 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if covered is not None:
         if query.order is not None or len(ways) != 1:
             return False
-        from .cachedcovered import CoveredReady  # late: it is one of these
+        from .cachedcovered import CachedCovered  # late: it is one of these
 
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
-        gives = isinstance(give, Followed)
-        return CoveredReady(ways[0], prepared, *covered, scan, gives=gives) if prepared.renewable else False
+        return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
     if query.order is not None:
-        from .cachedsorted import SortedReady  # late: it is one of these
+        from .cachedsorted import CachedSorted  # late: it is one of these
 
         sort_key = want_of((query.order,), programs, one=True)
         want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         most, most_limited = [FEW if _has_order(query.order, parts, known, tied) else CAP for tied in (False, True)]
-        return SortedReady(ways, Prepared(sorting, None, asked, want, programs), most, most_limited)
-    return Ready(ways, Prepared(functions, None, asked, want, programs), scan)
+        return CachedSorted(ways, Prepared(sorting, None, asked, want, programs), most, most_limited)
+    return CachedPaths(ways, Prepared(functions, None, asked, want, programs), scan)
 
 
 def _either(
@@ -211,7 +222,7 @@ def _ordered(
     if access is None or bound is None or _covered(functions, give, [access], running) is not None:
         return False
     prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
-    return Ordered(access, bound, prepared)
+    return CachedOrder(access, bound, prepared)
 
 
 def _has_order(order: Followed, parts: Sequence[Asking], known: Known, tied: bool) -> bool:
@@ -233,12 +244,12 @@ def _covered(
     return (bound, cover, fields) if cover is not None and fields is not None and fields <= cover.fields else None
 
 
-class Ready:
+class CachedPaths:
     """A query of which all is known but the captured values."""
 
     __slots__ = ("_list", "_only", "_scan", "_ways", "in_order")
 
-    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, scan: Optional[ScanReady] = None) -> None:
+    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, scan: Optional[CachedScan] = None) -> None:
         """*scan*: what answers it without an index."""
         self._ways, self._scan = ways, scan
         self.in_order = len(ways) == 1 and ways[0].in_order
@@ -289,13 +300,11 @@ class Ready:
         return self._list(self._in_key_order(selection, keys), table._get, table._db, functions) if keys else keys
 
     def _all_staged(
-        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: ScanReady
+        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: CachedScan
     ) -> list[Any]:  # fmt: skip
         """All rows, of many entries. Raises as `_lists`."""
-        rows: list[Any] = []
-        for some in self._staged(found, selection, give, BLOCK, scan, stages(most_of_all(total_of(selection._table)))):
-            rows += some
-        return rows
+        counted = stages(most_of(selection._table))
+        return list(chain.from_iterable(self._staged(found, selection, give, BLOCK, scan, counted)))
 
     def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
         """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
@@ -312,7 +321,7 @@ class Ready:
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         """Lists of the rows, of *first* ones to begin with. Raises where somebody else has to find out."""
         table, scan, functions = selection._table, self._scan, (*selection._query.where, give)
-        most = most_of_all(total_of(table))
+        most = most_of(table)
         read, size, until = 0, FEW, FEW if scan is None else most
         while self.in_order and read < until:  # the entries are in the order of the records
             few = self._ways[0].ends(selection, size)
@@ -335,7 +344,7 @@ class Ready:
             yield self._list(block, table._get, table._db, functions)
 
     def _staged(
-        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, first: int, scan: ScanReady,
+        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, first: int, scan: CachedScan,
         counted: Iterable[tuple[int, int]],
     ) -> Iterator[list[Any]]:  # fmt: skip
         """As `_lists`: records are read in their order until it is known, by *counted*, whether few are *found*.
@@ -388,18 +397,12 @@ class Ready:
 
     def _in_key_order(self, selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
         """Those of the keys *found* that are in the range of *selection*, in its order."""
-        found = self._in_range(selection, found)
+        if not selection._is_all():
+            lower, upper = selection._lower, selection._upper
+            found = [key for key in found if lower <= key < upper]
         if len(found) > 1:
             found.sort(reverse=selection._reverse)
         return found
-
-    @staticmethod
-    def _in_range(selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
-        """Those of the keys *found* that are in the range of *selection*."""
-        lower, upper, storage = selection._lower, selection._upper, selection._table._storage
-        if lower == storage.lower and upper == storage.upper:
-            return found
-        return [key for key in found if lower <= key < upper]
 
     def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         way = self._ways[0]
@@ -409,7 +412,7 @@ class Ready:
         if found is None or len(found) < FEW:
             return found
         entries = way.found(table, where)
-        return None if entries is None else entries.fewer(most_of(table))
+        return None if entries is None else entries.fewer(most_kept(table))
 
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         """As the planner has it: of several indexes the one with the fewest entries."""
@@ -461,7 +464,7 @@ class Ready:
         return selection._running().rows(give) if found is None else found
 
 
-AnyReady = Union[Ready, Ordered, ScanReady, "LinkScanReady"]
+CachedPlan = Union[CachedPaths, CachedOrder, CachedScan, "CachedLinkScan"]
 
 
 def fewest(found: Sequence[FoundKeys], most: int) -> Optional[list[bytes]]:
@@ -476,19 +479,9 @@ def given(keys: Optional[Any]) -> Any:
     return keys
 
 
-def most_of(table: Table[Any, Any]) -> int:
-    """Entries from which on all records are read faster, see `plan`, or the keys would take much memory."""
-    return min(most_of_all(total_of(table)), KEYS)
-
-
-def total_of(table: Table[Any, Any]) -> int:
-    """About how many records there are."""
-    return table._entries() if table._storage.alone else SHARE * CAP
-
-
-def _blocks(keys: list[bytes], first: Optional[int]) -> Iterator[list[bytes]]:
+def _blocks(keys: list[bytes], first: int) -> Iterator[list[bytes]]:
     """*keys* in blocks, of which the first is small."""
-    at, size = 0, min(max(first or 1, 1), BLOCK)
+    at, size = 0, min(max(first, 1), BLOCK)
     while at < len(keys):
         yield keys[at : at + size]
         at += size

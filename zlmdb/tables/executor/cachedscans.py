@@ -44,7 +44,7 @@ def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
     if not {kind for _, _, kind in captured}.issubset(_KINDS if beside else PLAIN):
         return False
     prepared = running.prepared(functions, (give,), True)
-    return ScanReady(prepared, captured) if prepared.renewable else False
+    return CachedScan(prepared, captured) if prepared.renewable else False
 
 
 def scanned_lists(
@@ -54,42 +54,39 @@ def scanned_lists(
 
     In a write transaction, the caller takes them all before anything is written.
     """
-    table, storage = running.table, running.storage
-    plain = table._steady and running.selection._plain and storage.expiring is None and vouches(storage.value.name)
+    table = running.table
+    plain = table._steady and running.selection._plain and vouches(running.storage.value.name)
     alone = running.at_once or not table._txn._write
-    if not plain or not alone or table._txn.buffers or running.joins is not None:
+    if not plain or not alone or running.joins is not None:
         return None
-    if not all([one.reading.trusted and not one.reading.calls for one in functions]):
+    if not all([one.reading.complete for one in functions]):
         return None
     return _lists(running, prepared, functions)
 
 
 def _lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Iterator[list[Any]]:
-    selection, given, cursor = running.selection, 0, None
-    table, lower, upper, reverse = selection._table, selection._lower, selection._upper, bool(selection._reverse)
+    selection, given = running.selection, 0
+    parts: Optional[ScanParts] = None
     try:
-        scanning, cursor = prepared.scanning(limited=False), table._raw.cursor(table._db)
-        rows: Any = ()
-        if seek(cursor, lower, upper, reverse):
-            rows = scanned_rows(prepared, cursor, lower, upper, reverse)
-        for first in rows:
-            block = scanning(chain((first,), islice(rows, BLOCK - 1)), cursor.key, functions, *prepared.given)
+        parts = ScanParts(selection, prepared, functions)
+        while parts.are_left:
+            block = parts.next(BLOCK)
             given += len(block)
             yield block
     except Exception as error:  # the general form tells what it is
         let_through(error)
         yield list(islice(running._loop(prepared, functions, selection._scan), given, None))
     finally:
-        if cursor is not None:  # LMDB looks at every open one whenever something is written
-            cursor.close()
+        if parts is not None:
+            parts.close()
 
 
-def scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, reverse: bool = False) -> Any:
+def _scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, reverse: bool) -> Any:
     """What the function of `Prepared.scanning` reads, from where *cursor* is to the end of the range."""
     return (pairs_from if prepared.of_keys else values_from)(cursor, lower, upper, reverse)
 
 
-class ScanReady:
+class CachedScan:
     """A query of which all is known but the captured values, and which reads all records of a range."""
 
     __slots__ = ("_captured", "_prepared")
@@ -140,7 +137,7 @@ class ScanReady:
             reverse = bool(selection._reverse)
             if not seek(cursor, lower, upper, reverse):
                 return []
-            rows, key_of = scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
+            rows, key_of = _scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
             found: list[Any]
             if limited:
                 left = -1 if limit is None else limit
@@ -165,7 +162,7 @@ def behind(selection: Selection[Any, Any], key: bytes) -> Selection[Any, Any]:
 
 
 class ScanParts:
-    """The rows of the records of *selection*, so many records at a time, in a read transaction."""
+    """The rows of the records of *selection*, so many records at a time, while nothing is written."""
 
     __slots__ = ("_cursor", "_first", "_functions", "_given", "_prepared", "_rows", "_selection", "scanned")
 
@@ -173,7 +170,7 @@ class ScanParts:
         table, within = selection._table, (selection._lower, selection._upper, bool(selection._reverse))
         self._selection, self._prepared, self._functions = selection, prepared, functions
         cursor = self._cursor = table._raw.cursor(table._db)
-        self._rows: Any = scanned_rows(prepared, cursor, *within) if seek(cursor, *within) else iter(())
+        self._rows: Any = _scanned_rows(prepared, cursor, *within) if seek(cursor, *within) else iter(())
         self._first = next(self._rows, None)  # of what is left: the cursor is there
         self._given = self.scanned = 0
 
@@ -206,4 +203,4 @@ class ScanParts:
 
     def close(self) -> None:
         """Nothing more is asked of it."""
-        self._cursor.close()
+        self._cursor.close()  # LMDB looks at every open one whenever something is written

@@ -15,7 +15,8 @@ from ...query.prepared import Prepared
 from ...query.translated import Give
 from ..scan import while_open
 from .accesspaths import AccessPath
-from .cachedplans import Ready, most_of
+from .cachedplans import CachedPaths
+from .keylookups import most_kept
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _row = itemgetter(1)
 
 
-class SortedReady(Ready):
-    """As `Ready`, of a query with an order. The function that lists its records gives pairs of sort key and row."""
+class CachedSorted(CachedPaths):
+    """As `CachedPaths`, of a query with an order. The function that lists its records gives pairs: sort key and row."""
 
     __slots__ = ("_most", "_most_limited")
 
@@ -57,7 +58,7 @@ class SortedReady(Ready):
             return None
 
     def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        most = min(self._most, most_of(table))
+        most = min(self._most, most_kept(table))
         found = self._ways[0].keys(table, where, most)
         return None if found is None or len(found) >= most else found
 

@@ -7,11 +7,9 @@ value of a field that an index sorts is in the record of the first entry.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
@@ -22,8 +20,8 @@ from ...query.following import Followed
 from ...query.following.known import kind_of
 from ...query.following.operations import IsNone, Not
 from ...query.terms import DESCENDING, KEY, Asking, subject_of
-from ...store.ranges import TOP, keys_from, seek
-from ..keyrange import CHUNK
+from ...store.ranges import seek
+from ..keyrange import count_in
 from .accesspaths import way_of
 from .accessranges import Find
 from .accessreads import AccessReads
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from .execution import Known
 
 
-class Counting:
+class CachedCount:
     """How the entries of one index are counted for the conditions of a query: *find* gives their ranges.
 
     *times* gives the captured times that these depend on, which need a time zone, and to be one moment in it.
@@ -62,7 +60,7 @@ class Counting:
             cursor, found = table._raw.cursor(self._handle), 0
             try:
                 for lower, upper in set(ranges):
-                    found += _entries(cursor, lower, upper)
+                    found += count_in(cursor, lower, upper)
             finally:
                 cursor.close()
             return found
@@ -71,32 +69,20 @@ class Counting:
             return None
 
 
-def _entries(cursor: Any, lower: bytes, upper: bytes) -> int:
-    """How many entries are in a range, counted in blocks that grow."""
-    found, rows = 0, keys_from(cursor, b"", TOP)
-    if not seek(cursor, lower, upper):
-        return 0
-    while block := list(islice(rows, min(CHUNK, 8 + found // 2))):
-        if block[-1] >= upper:
-            return found + bisect_left(block, upper)
-        found += len(block)
-    return found
-
-
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
     """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
     known, where = known_of(selection, ask=True), selection._query.where
     if known is None:
         return None
     key = ("count", *[one.reading for one in where])
-    found: Any = known.ready.get(key)
+    found: Any = known.cached.get(key)
     if found is None:
         if any([one.reading.to_check > 0 for one in where]):  # new functions; this compares them with the first records
             selection._running(ordered=False)
         found = _made(selection, where, known)
         if found is None:  # not yet
             return None
-        keep(known.ready, key, found)
+        keep(known.cached, key, found)
     return None if found is False else found.count(selection._table, where)
 
 
@@ -106,15 +92,15 @@ def known_of(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[K
     *ask*: find it out if it is nothing yet.
     """
     table, storage = selection._table, selection._table._storage
-    if table._txn._write or not table._steady or table._txn.buffers or storage.expiring is not None:
+    if table._txn._write or not table._steady:
         return None
-    if not selection._plain or selection._lower != storage.lower or selection._upper != storage.upper:
+    if not selection._plain or not selection._is_all():
         return None
     if ask:
         return selection._running().known()
     programs, state = storage.generated.programs, table._index_state
     known: Optional[Known] = None if programs is None else programs.known
-    return None if known is None or (known.state is not state and known.state != state) else known
+    return None if known is None or known.state != state else known
 
 
 def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
@@ -127,7 +113,7 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     if give.reading.to_check > 0:  # of a new function; else all records would be read to compare the first ones
         selection._running(ordered=False).settle(give)
     readings = [one.reading for one in (*where, give)]
-    if selection._query.skip or any([one.to_check > 0 or not one.trusted or one.calls for one in readings]):
+    if selection._query.skip or any([one.to_check > 0 or not one.complete for one in readings]):
         return None
     parts = parts_of(where)
     for facts in known.facts:
@@ -176,12 +162,12 @@ _SORTED = (int, str, bytes, UUID, date, timedelta, datetime)
 
 
 def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Known) -> Any:
-    """The `Counting` of a query; False if there is none, None if that cannot be told yet."""
+    """The `CachedCount` of a query; False if there is none, None if that cannot be told yet."""
     readings = [one.reading for one in where]
     if any([one.to_check > 0 for one in readings]):
         return None
     vouched = vouches(selection._table._storage.value.name)
-    if not vouched or not all([one.trusted and not one.calls and not one.links for one in readings]):
+    if not vouched or not all([one.complete and not one.links for one in readings]):
         return False
     parts = parts_of(where)
     facts = [one for one in known.facts if not one.where and not one.several and one.name != KEY]
@@ -190,7 +176,7 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
         return False
     way = way_of(access, selection._running(ordered=False), where)
     times = [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
-    return Counting(way.find, way.handle, times)
+    return CachedCount(way.find, way.handle, times)
 
 
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:

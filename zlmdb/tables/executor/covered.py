@@ -11,6 +11,7 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain, islice
+from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
@@ -30,7 +31,8 @@ from ...store.ranges import pairs_from, seek
 from ...values.bare import decode_int, decode_text
 from ..indexstorage import BoundIndex, IndexStorage
 from ..storage import Storage
-from .foundkeys import FoundEntries, spans_of
+from .accessranges import Range
+from .foundkeys import FoundEntries, entry_ranges_of
 from .indexfacts import vouches
 from .zones import lacks_zone, tell_zones
 
@@ -52,7 +54,7 @@ _ROWS = Recipe("row of an entry")
 
 _FIRST_BLOCK = 8
 
-Range = tuple[bytes, bytes]
+_second = itemgetter(1)
 
 
 class Cover:
@@ -197,6 +199,11 @@ class Uncolumned(Programs):
         """None: they are there already."""
 
 
+def itself(value: Any) -> Any:
+    """*value*: in the place of a decoder, of objects that stand in for records."""
+    return value
+
+
 def _values_of(found: dict[bytes, Any]) -> Iterable[Any]:
     return found.values()
 
@@ -231,7 +238,7 @@ class Covered(NamedTuple):
                 yield list(block), block
                 size = min(2 * size, BLOCK)
             return
-        found = FoundEntries(self.table, spans_of(self.table, self.bound, self.ranges), paired=paired)
+        found = FoundEntries(self.table, entry_ranges_of(self.table, self.bound, self.ranges), paired=paired)
         entries = found.fewer(inorder.KEYS)
         if entries is None:
             raise LookupError("so many would take much memory")
@@ -294,12 +301,7 @@ class CoveredScan:
 
     def values(self) -> Iterator[Any]:
         """What stands in for the records."""
-        raw, table = self._raw, self._covered.table
-        row = self._covered.cover.maker(self._covered.fields)
-        for _, entry, data in self._entries():
-            yield row(entry, data)
-            if table._raw is not raw:
-                self._check()
+        return map(_second, self.pairs())
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's keys of the records, with what stands in for each."""
@@ -320,33 +322,8 @@ class CoveredScan:
         covered = self._covered
         if covered.ordered:
             return self._rows()
-        few = self._few(inorder.KEYS)
-        if len(few) < inorder.KEYS:
-            lower, upper, storage = covered.lower, covered.upper, covered.table._storage
-            if lower != storage.lower or upper != storage.upper:
-                few = [row for row in few if lower <= row[0] < upper]
-            few.sort(reverse=covered.reverse)  # no two have the same key
-            return iter(few)
         blocks = in_order(self._blocks, covered.lower, covered.upper, reverse=covered.reverse)
         return chain.from_iterable(map(_values_of, blocks))
-
-    def _few(self, most: int) -> list[tuple[bytes, bytes, bytes]]:
-        """The first *most* of `_rows`."""
-        covered = self._covered
-        prefix, tail = covered.table._storage.prefix, covered.bound.storage.tail
-        few: list[tuple[bytes, bytes, bytes]] = []
-        cursor = covered.table._cursor(covered.bound.handle)
-        try:
-            for lower, upper in covered.ranges:
-                if seek(cursor, lower, upper):
-                    pairs = islice(pairs_from(cursor, lower, upper), most - len(few))
-                    if tail:
-                        few += [(prefix + entry[tail:], entry, data) for entry, data in pairs]
-                    else:
-                        few += [(prefix + data, entry, data) for entry, data in pairs]
-        finally:
-            cursor.close()
-        return few
 
     def _rows(self) -> Iterator[tuple[bytes, bytes, bytes]]:
         """As `_entries`, in the order of the index."""

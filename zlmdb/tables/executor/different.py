@@ -53,7 +53,7 @@ def different(selection: Selection[Any, Any], give: Give) -> Optional[Different]
     selection._running(ordered=False).settle(give)
     where = selection._query.where
     readings = [one.reading for one in (*where, give)]
-    if any([one.to_check > 0 or not one.trusted or one.calls for one in readings]):
+    if any([one.to_check > 0 or not one.complete for one in readings]):
         return None
     parts = parts_of(where)
     for facts in found:

@@ -19,7 +19,7 @@ from ...query.following.linked import TableTypes
 from ...query.following.nodes import Called
 from ...query.forms import BLOCK, GROUPED, LISTED, ROWS, Form
 from ...query.ordering import best_of, bounded, checked, first_of, sliced
-from ...query.plan import SHARE, Choice, Kept, Question, choose, most_of
+from ...query.plan import SHARE, Choice, Kept, Question, choose
 from ...query.prepared import Prepared
 from ...query.programs import Programs
 from ...query.projection import Projection
@@ -30,11 +30,11 @@ from ..indexstorage import IndexStorage
 from ..scan import while_open
 from ..storage import Storage
 from .accessreads import AccessReads
-from .cachedplans import ready_of
+from .cachedplans import cached_plan_of
 from .cachedscans import scanned_lists
-from .covered import Cover, Covered, Uncolumned, cover_of
+from .covered import Cover, Covered, Uncolumned, cover_of, itself
 from .indexfacts import index_facts, key_facts
-from .keylookups import PickedScan, StagedScan
+from .keylookups import PickedScan, StagedScan, most_of, total_of
 from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
 
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from .semijoins import SemiJoins
 
 _second = itemgetter(1)
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 class Known(NamedTuple):
@@ -61,7 +57,7 @@ class Known(NamedTuple):
     facts: Sequence[IndexFacts]
     accesses: Kept
     choices: dict[Any, Access]
-    ready: dict[Any, Any]  # of `Ready`, by the readings of functions
+    cached: dict[Any, Any]  # cached plans, by the readings of functions
 
 
 def programs_of(storage: Storage[Any, Any]) -> Programs:
@@ -69,7 +65,7 @@ def programs_of(storage: Storage[Any, Any]) -> Programs:
     programs = storage.generated.programs
     if programs is None:
         programs = Programs(storage)
-        programs.running, programs.ready = Running, ready_of
+        programs.running, programs.cached_plan = Running, cached_plan_of
         storage.generated.programs = programs  # when it is whole: an interrupt may come in between
     return programs
 
@@ -126,8 +122,8 @@ class Running:
         if self.order is None:
             last = self._asked_last(gives, one) if self.query.skip else None
             return self._rows(gives, one, None) if last is None else last
-        limit, txn, storage, choice = self.selection._limit, self.table._txn, self.storage, None
-        if limit is not None and not txn._write and self.table._steady and storage.expiring is None:
+        limit, choice = self.selection._limit, None
+        if limit is not None and not self.table._txn._write and self.table._steady:
             from .firstfew import few, linked_order  # late: not all programs sort
 
             linked = linked_order(self)
@@ -250,7 +246,7 @@ class Running:
         """Whether reading another table as a whole may pay, but not before some rows have been wanted."""
         joins = self.joins
         pending = joins is not None and joins.pending > 0 and not self.every
-        return pending and self.order is None and not choice.accesses and self.is_whole()
+        return pending and self.order is None and not choice.accesses and self.selection._is_all()
 
     def _staged(self, gives: Sequence[Give], one: bool) -> Iterator[Any]:
         """The rows: the first ones by looking up what records refer to, the others by what other tables give."""
@@ -320,10 +316,10 @@ class Running:
         prepared = self.prepared(functions, gives, one, self.uncolumned())
         loop = prepared.loop(prepared.keyed, False, form)
         on_failure = partial(covered.failed, functions)
-        rows = loop(covered.scan, _itself, self.storage.load_key, on_failure, *prepared.arguments(functions))
+        rows = loop(covered.scan, itself, self.storage.load_key, on_failure, *prepared.arguments(functions))
         # To list many at once is the faster way, unless the caller may want a few only, or somebody hears of each call.
         many = covered.ordered or form is not ROWS or self.order is not None or self.every
-        if not many or not all([one.reading.trusted and not one.reading.calls for one in functions]):
+        if not many or not all([one.reading.complete for one in functions]):
             return rows
         return covered.listed(rows, prepared, functions, form)
 
@@ -384,7 +380,7 @@ class Running:
         keyed = (prepared.keyed and not form.late) or txn._write or isinstance(scan_of, partial)
         on_failure = partial(failed, self.selection, functions, prepared)
         loop = prepared.loop(keyed, txn.buffers, form)
-        still = self.at_once and all([one.reading.trusted and not one.reading.calls for one in functions])
+        still = self.at_once and all([one.reading.complete for one in functions])
         return loop(scan_of, storage.load, storage.load_key, on_failure, *prepared.arguments(functions, still), *more)
 
     # -- the plan -----------------------------------------------------------------------------------------------------
@@ -403,7 +399,7 @@ class Running:
             if access is not None and self.reads.measure(access, 0) is not None:
                 return Choice((access,))
         order: Optional[tuple[Subject, ...]] = None
-        if self.order is not None and not selection._reverse and self.is_whole():
+        if self.order is not None and not selection._reverse and selection._is_all():
             order = ordered_by(self.order.node, self.order.keyed)
         if not indexes:
             return Choice()
@@ -411,16 +407,16 @@ class Running:
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
         question = Question(
-            self._askings(), indexes, self._total(), order, limit, kept, tied=limit is not None, soon=soon
+            self._askings(), indexes, total_of(self.table), order, limit, kept, tied=limit is not None, soon=soon
         )  # fmt: skip
         choice = unless_few_fit(self, choose(question, self.reads.measure), question)
         if limit is not None and choice.order is None:
             choice = partly_ordered(self, choice, order or (), question) or choice
         used = choice.accesses or choice.order
         every = (self.every or self.order is not None) and not self.explaining
-        if joins is not None and joins.pending and every and not used and self.is_whole():
+        if joins is not None and joins.pending and every and not used and selection._is_all():
             self.where = joins.conditions(self, scan=True)
-            choice = choose(Question(self._askings(), indexes, self._total(), order, limit), self.reads.measure)
+            choice = choose(Question(self._askings(), indexes, total_of(self.table), order, limit), self.reads.measure)
         # The only record of a key: no other values make another index better, unless it is partial.
         if key and joins is None and [(one.rank, one.facts.where) for one in choice.accesses] == [(0, ())]:
             known.choices[key] = choice.accesses[0]
@@ -439,20 +435,11 @@ class Running:
         self.where = found.conditions(self)
         return found
 
-    def is_whole(self) -> bool:
-        """Whether the records are not those of a range of keys only."""
-        selection, storage = self.selection, self.storage
-        return bool(selection._lower == storage.lower and selection._upper == storage.upper)
-
-    def _total(self) -> int:
-        """About how many records there are."""
-        return self.table._entries() if self.storage.alone else SHARE * CAP
-
     def known(self) -> Known:
         """What is known of the indexes that the table has in this transaction."""
         state = self.table._index_state
         known: Optional[Known] = self.programs.known
-        if known is None or (known.state is not state and known.state != state):
+        if known is None or known.state != state:
             found = [self._facts_of(bound.storage) for bound in state.kept if not bound.storage.building]
             found.append(self._facts_of(None))
             known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {}, {})
@@ -494,7 +481,9 @@ class Running:
         return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
-        most, reverse = most_of(self._total()), self._direction()
+        selection, reads, reverse = self.selection, self.reads, self._direction()
         return StagedScan(
-            self.table, *self.reads.staged(accesses, self.selection, reverse=reverse), most, reverse=reverse
-        )
+            self.table, reads.found(accesses), partial(reads.few, accesses, selection),
+            reads.firsts(accesses, selection, reverse=reverse), selection._lower, selection._upper, most_of(self.table),
+            reverse=reverse,
+        )  # fmt: skip

@@ -29,7 +29,7 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
     gives = (give,)
     functions = running.asked(gives)
     nodes, joins = [one.node for one in functions], running.joins
-    if joins is not None and joins.pending and not choice.accesses and running.is_whole():
+    if joins is not None and joins.pending and not choice.accesses and selection._is_all():
         joins.conditions(running, tell=True)
     used = choice.accesses if choice.order is None else (choice.order,)
     read = tuple([f"{_shown(running, one)}{_awaited(running, one)}" for one in used])
@@ -59,10 +59,10 @@ def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]
     selection = running.selection
     if running.order is not None or not selection._follows_links() or len(running.query.where) > 1:
         return None
-    from .cachedlinkscans import LinkScanReady  # late: few programs follow links
+    from .cachedlinkscans import CachedLinkScan  # late: few programs follow links
 
-    ready = selection._ready(give)
-    return ready.told(selection) if isinstance(ready, LinkScanReady) else None
+    cached = selection._cached_plan(give)
+    return cached.told(selection) if isinstance(cached, CachedLinkScan) else None
 
 
 def _tried(running: Running, access: Access) -> str:

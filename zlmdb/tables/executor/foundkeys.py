@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..table import Table
 
 
-class Spans(NamedTuple):
+class EntryRanges(NamedTuple):
     """*ranges* of the entries of one index, or of the records of a table.
 
     *cut*: where the primary key begins in the key of an entry; None where it is the value of the entry. *prefix* makes
@@ -29,26 +29,26 @@ class Spans(NamedTuple):
     ranges: Sequence[Range]
 
 
-def spans_of(table: Table[Any, Any], bound: Optional[BoundIndex], ranges: Sequence[Range]) -> Spans:
+def entry_ranges_of(table: Table[Any, Any], bound: Optional[BoundIndex], ranges: Sequence[Range]) -> EntryRanges:
     """The *ranges* of the index *bound*, of the records of *table* if that is None."""
     if bound is None:
-        return Spans(table._db, 0, b"", ranges)
-    return Spans(bound.handle, bound.storage.tail or None, table._storage.prefix, ranges)
+        return EntryRanges(table._db, 0, b"", ranges)
+    return EntryRanges(bound.handle, bound.storage.tail or None, table._storage.prefix, ranges)
 
 
 class FoundKeys:
-    """The engine's keys of the records in some `Spans` of *table*. However often it is asked, each entry is read once.
+    """The engine's keys of the records in `EntryRanges` of *table*. However often asked, it reads each entry once.
 
     Nothing may be written to the table meanwhile. No cursor stays open.
     """
 
     __slots__ = ("_found", "_left", "_once", "_table")
 
-    def __init__(self, table: Table[Any, Any], spans: Iterable[Spans], *, once: bool) -> None:
+    def __init__(self, table: Table[Any, Any], within: Iterable[EntryRanges], *, once: bool) -> None:
         """*once*: no record has several entries."""
         self._table, self._once = table, once
         self._found: list[bytes] = []
-        self._left = [one._replace(ranges=sorted(one.ranges, reverse=True)) for one in spans]
+        self._left = [one._replace(ranges=sorted(one.ranges, reverse=True)) for one in within]
 
     def fewer(self, most: int) -> Optional[list[bytes]]:
         """All of them, each once, in any order; None if there are *most* entries or more."""
@@ -63,32 +63,32 @@ class FoundKeys:
         """How many entries are known."""
         return len(self._found)
 
-    def _read(self, spans: Spans, most: int) -> bool:
-        """Read on in *spans*, until *most* entries are known; whether nothing is left of it."""
-        handle, cut, prefix, ranges = spans
-        found, views = self._found, self._table._txn.buffers
-        left: list[Range] = list(ranges)
-        cursor = self._table._cursor(handle)
+    def _read(self, within: EntryRanges, most: int) -> bool:
+        """Read on in *within*, until *most* entries are known; whether nothing is left of it."""
+        left: list[Range] = list(within.ranges)
+        cursor = self._table._cursor(within.handle)
         try:
-            while left and len(found) < most:
+            while left and (wanted := most - self._known()) > 0:
                 lower, upper = left.pop()
-                if not seek(cursor, lower, upper):
-                    continue
-                rows: Any = keys_from if cut is not None else pairs_from
-                block: list[Any] = list(islice(rows(cursor, lower, upper, False, views), most - len(found)))
-                if cut is None:
-                    found += [prefix + bytes(owner) for _, owner in block]
-                elif prefix:
-                    found += [prefix + entry[cut:] for entry in block]
-                else:
-                    found += [entry[cut:] for entry in block]
-                if len(found) >= most:
-                    last = block[-1][0] if cut is None else block[-1]
-                    left.append((last + b"\0", upper))
+                if seek(cursor, lower, upper):
+                    last = self._take(within, cursor, lower, upper, wanted)
+                    if self._known() >= most:
+                        left.append((last + b"\0", upper))
         finally:
             cursor.close()
-        self._left[-1] = spans._replace(ranges=left)
+        self._left[-1] = within._replace(ranges=left)
         return not left
+
+    def _take(self, within: EntryRanges, cursor: Any, lower: bytes, upper: bytes, most: int) -> bytes:
+        """Read the entries of a range from where *cursor* is, at most *most*; the last one."""
+        _, cut, prefix, _ = within
+        rows: Any = pairs_from if cut is None else keys_from
+        block: list[Any] = list(islice(rows(cursor, lower, upper, False, self._table._txn.buffers), most))
+        if cut is None:
+            self._found += [prefix + bytes(owner) for _, owner in block]
+            return block[-1][0] if block else b""
+        self._found += [prefix + entry[cut:] for entry in block] if prefix else [entry[cut:] for entry in block]
+        return block[-1] if block else b""
 
 
 class FoundEntries(FoundKeys):
@@ -96,10 +96,10 @@ class FoundEntries(FoundKeys):
 
     __slots__ = ("_cut", "_prefix", "values")
 
-    def __init__(self, table: Table[Any, Any], spans: Spans, *, paired: bool) -> None:
-        super().__init__(table, (spans,), once=True)
-        self._cut, self._prefix = spans.cut, spans.prefix
-        self.values: Optional[dict[bytes, bytes]] = {} if paired or spans.cut is None else None
+    def __init__(self, table: Table[Any, Any], within: EntryRanges, *, paired: bool) -> None:
+        super().__init__(table, (within,), once=True)
+        self._cut, self._prefix = within.cut, within.prefix
+        self.values: Optional[dict[bytes, bytes]] = {} if paired or within.cut is None else None
 
     def fewer(self, most: int) -> Optional[list[bytes]]:
         found = super().fewer(most)
@@ -108,24 +108,12 @@ class FoundEntries(FoundKeys):
     def _known(self) -> int:
         return len(self._found) if self.values is None else len(self.values)
 
-    def _read(self, spans: Spans, most: int) -> bool:
-        found, values, left = self._found, self.values, list(spans.ranges)
-        cursor = self._table._cursor(spans.handle)
-        try:
-            while left and self._known() < most:
-                lower, upper = left.pop()
-                if not seek(cursor, lower, upper):
-                    continue
-                if values is None:
-                    found += islice(keys_from(cursor, lower, upper), most - len(found))
-                else:
-                    values.update(islice(pairs_from(cursor, lower, upper), most - len(values)))
-                if self._known() >= most:
-                    left.append(((found[-1] if values is None else next(reversed(values))) + b"\0", upper))
-        finally:
-            cursor.close()
-        self._left[-1] = spans._replace(ranges=left)
-        return not left
+    def _take(self, within: EntryRanges, cursor: Any, lower: bytes, upper: bytes, most: int) -> bytes:
+        if self.values is None:
+            self._found += islice(keys_from(cursor, lower, upper), most)
+            return self._found[-1] if self._found else b""
+        self.values.update(islice(pairs_from(cursor, lower, upper), most))
+        return next(reversed(self.values), b"")
 
     def in_key_order(self, entries: list[bytes], lower: bytes, upper: bytes, *, reverse: bool) -> list[bytes]:
         """Those of *entries* whose records have keys with ``lower <= key < upper``, in the order of these."""

@@ -12,6 +12,7 @@ from ... import errors
 from ...handlers import let_through
 from ...query.inorder import KEYS
 from ...query.plan import SHARE
+from ...query.plan import most_of as most_of_total
 from ...query.terms import CAP
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek
@@ -37,6 +38,21 @@ def by_cursor(table: Table[Any, Any], keys: Sequence[bytes]) -> Optional[Callabl
         found: Callable[[bytes], Any] = table._raw.cursor(table._db).get
         return found
     return None
+
+
+def most_kept(table: Table[Any, Any]) -> int:
+    """Entries from which on all records are read faster, or the keys would take much memory."""
+    return min(most_of(table), KEYS)
+
+
+def most_of(table: Table[Any, Any]) -> int:
+    """Entries from which on all records are read faster: see `plan`."""
+    return most_of_total(total_of(table))
+
+
+def total_of(table: Table[Any, Any]) -> int:
+    """About how many records there are."""
+    return table._entries() if table._storage.alone else SHARE * CAP
 
 
 class PickedScan:

@@ -48,25 +48,25 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     if order is None or not isinstance(link, Link) or node.known.cls not in TOTAL or node.known.optional:
         return None
     most = None if selection._limit is None else selection._limit + running.query.skip
-    if most is None or most > CAP or running.query.where or selection._reverse or not running.is_whole():
+    if most is None or most > CAP or running.query.where or selection._reverse or not selection._is_all():
         return None
-    if table._txn._write or not table._steady or not selection._plain or running.storage.expiring is not None:
+    if table._txn._write or not table._steady or not selection._plain:
         return None
     linked: Any = link.holder.evaluate(Given((), order.parameters))
     bound = _kept(running, order, link, linked)
     if bound is None or linked._txn is not table._txn or not vouches(linked._storage.value.name):
         return None
-    if not linked._steady or linked._storage.expiring is not None:  # what has expired is referred to
+    if not linked._steady:  # what has expired is referred to
         return None
     by = Followed(Making(order).of_value(node, link), nothing, order.parameters)
     query = running.query._replace(order=by, skip=0)
     selections = [linked.select()._with(query, limit=linked._entries())]
     other = type(running)(selections[0])
     known, key = other.known(), ("order", by.reading, query.backwards)
-    choice: Optional[Choice] = known.ready.get(key)
+    choice: Optional[Choice] = known.cached.get(key)
     if choice is None:  # it depends on no values
         choice = other.choice()
-        keep(known.ready, key, choice)
+        keep(known.cached, key, choice)
     if choice.order is None:
         if not can_be_read_once(link.key, linked, table._entries()):
             return None
@@ -121,7 +121,8 @@ class LinkedOrder:
         for by, equal in groupby(pairs, itemgetter(0)):
             if by == unsure:
                 return None
-            some = owners(table, self._index, sorted([key for _, key in equal]), len(others._table._storage.prefix))
+            keys = sorted([key for _, key in equal])
+            some = owners(table, self._index, keys, len(others._table._storage.prefix), KEYS + 1)
             if len(some) > KEYS:
                 return None
             found += sorted(some, reverse=backwards)

@@ -13,13 +13,14 @@ from ...query.prepared import Prepared
 from ...query.programs import Programs
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
-from ...store.blocks import COUNTS_REFERENCES
+from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
-from .cachedlinkscans import begins_with_key
-from .cachedplans import FEW, Ready, most_of
+from .cachedlinkscans import begins_with_key, owners
+from .cachedplans import FEW, CachedPaths
 from .covered import EXACT, cover_of
-from .foundkeys import Spans
+from .foundkeys import EntryRanges
+from .keylookups import most_kept
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
 
@@ -76,9 +77,9 @@ def _tells_all(access: Access, node: Node, other: Running) -> bool:
     return cover is not None and part.subject[0] in cover.fields
 
 
-def ready_by_link(
+def cached_by_link(
     way: AccessPath, functions: Sequence[Followed], where: Sequence[Followed], give: Give, programs: Programs
-) -> Optional[Ready]:  # fmt: skip
+) -> Optional[CachedPaths]:  # fmt: skip
     """The cached plan that finds its records by *way* alone, if the entries of the other index tell all of it."""
     if not isinstance(way, LinkedPath) or way.told is None or way.only:
         return None
@@ -86,12 +87,12 @@ def ready_by_link(
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
         prepared = Prepared(functions, None, asked, want_of((give,), programs, one=True), programs)
-        return LinkedReady(way, None, prepared)
+        return CachedLinked(way, None, prepared)
     making = Making(where[way.number])
     found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
     asked.append(Asked(found, found.node))
     prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
-    return LinkedReady(way, found, prepared)
+    return CachedLinked(way, found, prepared)
 
 
 def _nothing(functions: Sequence[Followed]) -> None:
@@ -119,19 +120,18 @@ class LinkedPath(AccessPath):
         )
         self.told = (asking.node, link) if told else None
         """The condition, and what it is about, if no record of the other table has to be read for it."""
-        index = None if bound is None else bound.storage
-        self.begins: Optional[tuple[bytes, int]] = None
-        """What the entries for an engine's key of the other table begin with, and how much of it they leave out."""
-        if index is not None and index.tail and begins_with_key(index, other.key):
-            self.begins = index.storage.prefix, len(other.prefix)
+        self.begins: Optional[tuple[BoundIndex, int]] = None
+        """The index, if its entries begin with an engine's key of the other table, and how much of that is left out."""
+        if bound is not None and begins_with_key(bound.storage, other.key):
+            self.begins = bound, len(other.prefix)
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         values = self.values(table, where)
         return None if values is None else self.of_values(table, values, most)
 
-    def spans(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[Spans]:
+    def entry_ranges(self, table: Table[Any, Any], where: Sequence[Followed]) -> list[EntryRanges]:
         values = self.values(table, where)
-        return [] if values is None else self._spans(table, self._of_values(values) if values else ())
+        return [] if values is None else self._entry_ranges(table, self._of_values(values) if values else ())
 
     def values(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[Any]]:
         """The keys of the records of the other table; None if it cannot tell, or they are many."""
@@ -147,7 +147,7 @@ class LinkedPath(AccessPath):
         known, state = self._known, linked._index_state
         if linked._txn is not table._txn or not linked._steady:
             return None
-        if linked._storage.generated.loops.known is not known or (known.state is not state and known.state != state):
+        if linked._storage.generated.loops.known is not known or known.state != state:
             return None
         inner = self._inner
         if inner.only:  # what `AccessPath.key` comes to, without the call
@@ -158,28 +158,18 @@ class LinkedPath(AccessPath):
         return None if found is None or len(found) >= CAP else found
 
     def begun(self, table: Table[Any, Any], others: list[bytes], most: int) -> list[bytes]:
-        """The engine's keys of the records whose entries begin with the keys *others*, at most *most*."""
+        """The engine's keys of the records that refer to those with the engine's keys *others*, at most *most*."""
         if self.begins is None:
             return []
-        cursor, (first, cut), tail, prefix = table._raw.cursor(self.handle), self.begins, self.tail, self.prefix
-        found: list[bytes] = []
-        for key in sorted(others) if len(others) > 1 else others:
-            begin = first + key[cut:] if first or cut else key
-            if cursor.set_range(begin):
-                for entry in cursor.iternext(True, False):
-                    if len(found) >= most or not entry.startswith(begin):
-                        break
-                    found.append(prefix + entry[tail:])
-        if not COUNTS_REFERENCES:
-            cursor.close()
-        return found
+        bound, cut = self.begins
+        return owners(table, bound, sorted(others) if len(others) > 1 else others, cut, most)
 
     def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
         """The engine's keys of the records that refer to those with the keys *values*, at most *most*."""
         return self._within(table, self._of_values(values), most) if values else []
 
 
-class LinkedReady(Ready):
+class CachedLinked(CachedPaths):
     """A cached plan of a query by one link: no record of the other table is read, only entries of its index."""
 
     __slots__ = ("_among", "_way")
@@ -201,7 +191,7 @@ class LinkedReady(Ready):
         if not keys:
             return keys, ()
         if len(keys) >= FEW:
-            most = most_of(table)
+            most = most_kept(table)
             if len(keys) >= CAP:
                 keys = find(table, values, most)
             if len(keys) >= most:

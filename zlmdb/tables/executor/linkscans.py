@@ -13,14 +13,12 @@ from typing import Any, Optional
 from uuid import UUID
 
 from ...query.following import Followed, Node
+from ...query.inorder import KEYS as MOST
 from ...query.projection import KEYS
 from ...query.translated import Give
 
 LEAST = 256
 """Records whose links are looked up in less time than it takes to think about it."""
-
-MOST = 100_000
-"""Keys that are kept at most."""
 
 EXACT_KEYS = (int, str, bytes, UUID)
 """Types of keys that are equal if and only if they are the same key."""
@@ -28,8 +26,7 @@ EXACT_KEYS = (int, str, bytes, UUID)
 
 def can_be_read_once(key: Node, table: Any, total: int) -> bool:
     """Whether *table* may be read instead of looking up *key* in it, or in an index of it, for so many records."""
-    storage = table._storage
-    alone = storage.alone and table._steady and storage.expiring is None
+    alone = table._storage.alone and table._steady
     return key.known.cls in EXACT_KEYS and alone and table._entries() <= total
 
 

@@ -28,7 +28,7 @@ def reader(
     the `Reader` that makes the function, and the limit.
     """
     table, index = view._table, view._storage
-    if table._txn._write or not table._steady or table._storage.expiring is not None:
+    if table._txn._write or not table._steady:
         return None
     skip, most = 0, 1
     if node.limit:

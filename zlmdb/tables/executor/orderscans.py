@@ -123,7 +123,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
     Its first records tell how many of the others fit, and so how many are read for *limit* rows.
     """
     table, bound, where = running.table, running.reads.bound(access), running.where
-    if bound is None or table._txn._write or table._txn.buffers or running.storage.expiring is not None:
+    if bound is None or table._txn._write or not table._steady:
         return None
     if access.serves(parts_of(where)) or not all([_is_plain(one) for one in where]):
         return None
@@ -150,7 +150,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
 
 def _is_plain(followed: Followed) -> bool:
     reading = followed.reading
-    return reading.trusted and not (reading.calls or reading.links)
+    return reading.complete and not reading.links
 
 
 def _fitting(running: Running, keys: Sequence[bytes]) -> int:

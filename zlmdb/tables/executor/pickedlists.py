@@ -34,12 +34,12 @@ def lists(
 
     *functions* are all that are asked of the records.
     """
-    table, storage = running.table, running.storage
-    if table._txn._write or not table._steady or storage.expiring is not None:
+    table = running.table
+    if table._txn._write or not table._steady:
         return None
     if not choice.accesses or all([one.is_range_of_keys for one in choice.accesses]):
         return None
-    if not all([one.reading.trusted and not one.reading.calls for one in functions]):
+    if not all([one.reading.complete for one in functions]):
         return None
     selection = running.selection
     keys = running.reads.picked(choice.accesses, selection, reverse=bool(selection._reverse))

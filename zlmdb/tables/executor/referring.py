@@ -22,10 +22,11 @@ from ...query.following.known import INT
 from ...query.following.linked import Holds, Referred
 from ...query.following.nodes import Argument, Called, Parameter, Spell, Variable
 from ...query.following.operations import Apply, Attribute, Each, Joined, Method, Not
+from ...query.inorder import KEYS as MOST
 from ...query.terms import ELEMENT
 from .indexfacts import vouches
 from .linkednodes import Making, nothing
-from .linkscans import EXACT_KEYS, MOST
+from .linkscans import EXACT_KEYS
 
 _BLOCK = 10_000
 """Rows after which it is looked how many keys there are."""

@@ -32,6 +32,7 @@ from ...query.projection import KEYS
 from ...query.terms import CAP, ELEMENT, KEY, Subject, subject_of
 from ...query.translated import Give
 from .indexfacts import vouches
+from .keylookups import total_of
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
 from .referring import CHEAPER, Back, CountOf, Referrers, back_of, counted
@@ -130,7 +131,7 @@ class SemiJoins:
             self._unindexed.add(part)
         from .linkscans import LEAST, can_be_read_once, keys_that_fit  # late: where indexes do not serve
 
-        total = running._total()
+        total = total_of(running.table)
         most = total if telling.alone else total // SHARE  # others may leave little to look up
         if total < LEAST or not can_be_read_once(link.key, table, most):
             return None
@@ -153,7 +154,7 @@ class SemiJoins:
         link: Optional[Link] = part.link
         while link is not None:
             table: Any = link.holder.evaluate(Given((), telling.parameters))
-            if not can_be_read_once(link.key, table, telling.running._total()):
+            if not can_be_read_once(link.key, table, total_of(telling.running.table)):
                 break
             self._wait_for(telling, part._replace(link=link), table, table._entries())
             keyed = telling.running.query.where[telling.number].keyed
@@ -186,7 +187,7 @@ class SemiJoins:
             if rows is not None:
                 return found.keys(iter(rows))
             self._unindexed.add(part)
-        total = running._total()
+        total = total_of(running.table)
         most = CHEAPER * (total if telling.alone else total // SHARE)
         if total < LEAST or not can_be_read_once(back.key, table, most):
             return None

@@ -65,16 +65,3 @@ class ElementStorage(IndexStorage):
                 key=keys,
             )
         return [key for key in keys if key is not None and not (type(key) is tuple and None in key)]
-
-    def entry_of(self, key: Any, primary: bytes) -> bytes:
-        """The key of the entry of one element."""
-        storage, joined = self.storage, self.joined
-        if joined is None:  # a unique one, which `Index` does not declare
-            return storage.encode_key(key)
-        try:
-            entry = storage.prefix + joined.encode_first(key) + primary
-        except errors.EncodeError as error:
-            raise self._named(error, key) from error
-        if len(entry) > storage.max_key_size:
-            storage.bad_size(key, len(entry), primary)
-        return entry
