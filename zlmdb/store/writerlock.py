@@ -50,7 +50,6 @@ _LOOKS = 30
 """So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
 
 _FIRST_PAUSE, _SHORT_PAUSE, _LONGEST_PAUSE = 0.00005, 0.001, 0.05
-
 _NEVER = float("inf")
 _LOOK_AGAIN = 1.0  # seconds after which a process looks whether it is alone; most that open a file write only once
 
