@@ -574,6 +574,64 @@ def test_what_captured_values_decide_is_read_anew(monkeypatch: pytest.MonkeyPatc
     assert len(counted) == 3
 
 
+TEXTS: list[Function] = [
+    lambda n, w: lambda u: u.name == f"{n}",
+    lambda n, w: lambda u: f"A{n}" != u.name and u.age > 3,
+    lambda n, w: lambda u: u.name >= f"{n:>3}{w}-" or u.name == f"x{w:03}{n}",
+    lambda n, w: lambda u: u.name.startswith(f"A{n}") or u.name.lower().endswith(f"{w}"),
+    lambda n, w: lambda u: any([tag == f"{n}{w}" for tag in u.tags]) or any(tag > f"t{n}" for tag in u.tags),
+    lambda n, w: lambda u: len(u.name.replace(f"{n}", f"{w}{n}")) > 3,
+]
+
+
+@pytest.mark.parametrize("make", TEXTS)
+def test_texts_of_captured_values_are_read_once(make: Function, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = following()
+    counted = counting(monkeypatch, reader)
+    for n, w in [("n", 1), ("nn", 7), ("e", 10**6), ("", -1)]:
+        agree(reader.condition(make(n, w)), make(n, w), [*users(), replace(users()[0], name=f"A{n}")], condition=True)
+    assert len(counted) == 1
+
+
+def _is_five(u: Any, text: str) -> bool:
+    return u.name != text and text == "5"
+
+
+def _is_kind(u: Any, text: str) -> bool:
+    return text == "5" and u.active == text
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: lambda u: f"{n}" == "5",
+        lambda n: lambda u: u.age == 3 if f"{n}" == "5" else u.name == f"{n}",
+        lambda n: lambda u: _is_five(u, f"{n}"),
+        lambda n: lambda u: u.name in (f"{n}", "Ann"),
+        lambda n: lambda u: u.name == f"{n:{n}}",
+        lambda n: lambda u: u.name < f"{n}" < "6",
+        lambda n: lambda u: u.name == (f"{n}" if n else f"-{n}"),
+        lambda n: lambda u: u.name == f"{n}x" + f"{n!r}",
+        lambda n: lambda u: {"5": True}.get(f"{n}", u.active),
+        lambda n: lambda u: f"{u.name}{n}" == "Ann5",
+        lambda n: lambda u: len(f"{n}") > 1 or u.name.startswith(f"{n}"[:1]),
+    ],
+)
+def test_a_text_that_python_looks_at_is_that_of_the_value(make: Function) -> None:
+    reader = following()
+    for n in (5, 6, 10, 5, 0):
+        agree(reader.condition(make(n)), make(n), [*users(), replace(users()[0], name=str(n))], condition=True)
+
+
+def test_no_mistake_is_told_on_a_way_that_a_mark_has_opened() -> None:
+    """``u.active == text`` is one for each text, but no record gets there."""
+    n = 6
+    agree(following().condition(lambda u: _is_kind(u, f"{n}")), lambda u: False, users(), condition=True)
+    agree(following().condition(lambda u: f"{n}" == "5" and u.active == "5"), lambda u: False, users(), condition=True)
+    with pytest.raises(TypeError, match="active"):
+        following().condition(lambda u: f"{n}" == "6" and u.active == f"{n}")
+
+
 def test_globals_that_change_are_seen() -> None:
     space: dict[str, Any] = {"least": 3, "test": lambda u: u.age > 50}
     exec("def f(u): return u.age > least or test(u)\ndef g(u): return len(u.tags) > 1", space)

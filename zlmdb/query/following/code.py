@@ -71,7 +71,7 @@ _STORES = _opcodes("STORE_DEREF", "DELETE_DEREF")
 _LOAD_CONST = dis.opmap.get("LOAD_CONST")
 _BUILD_SET, _BUILD_TUPLE = dis.opmap.get("BUILD_SET"), dis.opmap.get("BUILD_TUPLE")
 _IN = _opcodes("CONTAINS_OP")
-_PADDING = _opcodes("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
+PADDING = _opcodes("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
 _FOREIGN = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 
 
@@ -136,7 +136,7 @@ def _is_operands(code: CodeType) -> Iterator[IsOperand]:
     for instruction in _instructions(code):
         if instruction.opcode in _IS and not _is_compilers(before):
             yield _operand(before)
-        if instruction.opcode not in _PADDING:
+        if instruction.opcode not in PADDING:
             before.append(instruction)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...values.base import show, typename
 from .code import is_searching
+from .formatted import text_of
 from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of
 from .nodes import Constant, Node, Parameter
 from .operations import Compare
@@ -40,7 +41,8 @@ _AWARE = (datetime, time)
 def compared(recorder: Recorder, operator: str, other: Any) -> Any:
     """What ``recorder operator other`` gives."""
     trace, left = recorder.zlmdb_trace, recorder.zlmdb_node
-    key: Any = (operator, left, kind_of(other), other) if type(other) in _QUICK else None
+    quick = type(other) in _QUICK and not trace.texts  # a text with a mark is another one each time
+    key: Any = (operator, left, kind_of(other), other) if quick else None
     found = None if key is None else trace.memory.get(key)
     if found is not None:
         return trace.recorded(found)
@@ -65,7 +67,7 @@ def _comparison(recorder: Recorder, operator: str, other: Any) -> Any:
         trace.block(f"comparing {left!r} with what is not a number")  # in a tuple it may be found by identity
     if operator == "==" and known.cls in _SEARCHED_ELSE and _is_searched():
         trace.block(f"hash() or identity of {left!r}")
-    right = node_of(trace, other)
+    right = text_of(trace, other, sys._getframe(3)) if trace.texts else node_of(trace, other)
     right_known = getattr(other, "zlmdb_known", right.known)
     check(trace, left, known, operator, right, right_known)
     ordered = operator not in ("==", "!=")

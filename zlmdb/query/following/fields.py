@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional, Union, cast
@@ -10,6 +11,7 @@ from uuid import UUID
 from ...values.base import typename
 from ...values.pydantics import is_pydantic
 from .captured import MISSING, read_static
+from .formatted import text_of
 from .known import CONTAINERS, SOMETHING, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodes import Constant, Node
@@ -144,7 +146,8 @@ class Bound:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder, name = self._recorder, self._name
         trace, holder, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
-        arguments = tuple([node_of(trace, one) for one in (*args, *kwargs.values())])
+        frame = sys._getframe(1)  # documented, and there is no other way
+        arguments = tuple([text_of(trace, one, frame) for one in (*args, *kwargs.values())])
         sure = base(known.cls) in METHODS and known.cls is not None
         result = result_of(known, name) if sure else UNKNOWN
         if name == "get" and len(args) > 1:

@@ -12,8 +12,9 @@ from typing import Any, Callable, Optional
 from ...handlers import is_debugging
 from ...values.base import typename
 from . import compared, fields
+from .formatted import marked
 from .known import BOOL, FLOAT, INT, NUMBERS, SOMETHING, STR, UNKNOWN, Known, is_bare_enum, is_enum
-from .nodes import Node
+from .nodes import Constant, Node
 from .operations import ARITHMETIC, Apply, Binary, Compare, IsNone, Unary
 from .sight import node_of
 from .trace import Trace
@@ -85,7 +86,9 @@ class Recorder:
         return repr(concrete(self, "repr()"))
 
     def __format__(self, how: str) -> str:
-        return format(concrete(self, "format()"), how)
+        node = self.zlmdb_node
+        mark = marked(self, how, sys._getframe(1)) if node.settled and not isinstance(node, Constant) else None
+        return format(concrete(self, "format()"), how) if mark is None else mark
 
     def __int__(self) -> int:
         return int(concrete(self, "int()"))

@@ -13,6 +13,9 @@ from .trace import Trace
 
 _ALSO_PLAIN = (Fraction, timezone, range)
 
+MARK = "\ue000"
+"""Begins and ends what stands in a text for a captured value: see `formatted`. Unicode leaves it to programs."""
+
 
 class Seen:
     """What a function that is followed sees of something that it captured and that is no plain value."""
@@ -36,6 +39,8 @@ def node_of(trace: Trace, value: Any) -> Node:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
     kind = kind_of(value)
+    if trace.texts and kind is str and MARK in value:
+        trace.keep_texts()
     if kind in PLAIN or value is ... or is_constant(value):
         return trace.nodes.constant(value)
     if isinstance(value, Seen):

@@ -7,7 +7,7 @@ condition for using the result again.
 
 from __future__ import annotations
 
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Callable, NoReturn, Optional
 
 from ...handlers import let_through, of_program
@@ -110,6 +110,8 @@ class Trace:
         self.guards: dict[Node, tuple[bool, Any]] = {}
         self.recorders: dict[Node, Any] = {}
         self.memory: dict[Any, Node] = {}
+        self.texts: dict[str, tuple[Node, FrameType]] = {}  # marks that nothing has taken yet: see `formatted`
+        self.texts_as_they_are = False
         self.run: Optional[Run] = None
         self.tests_none = False
         self.tests_members = False
@@ -123,6 +125,7 @@ class Trace:
         """Forget what the function was shown so far."""
         self.recorders.clear()
         self.memory.clear()
+        self.texts.clear()
 
     def member(self, recorder: Any, cls: type[Any], name: str, member: Any) -> Any:
         """What *recorder*, which stands for an instance of *cls*, has as *name* from its class."""
@@ -148,6 +151,8 @@ class Trace:
         """End everything: what the function does is a mistake. On a way that no record may go, it ends that."""
         if self.current().unclear:
             raise Blocked(text)
+        if self.texts:
+            self.keep_texts()
         raise Refused(text)
 
     def learn(self, *, none: bool = False, members: bool = False) -> None:
@@ -157,6 +162,11 @@ class Trace:
         self.tests_members |= members
         if news and self.recorders:
             raise Again
+
+    def keep_texts(self) -> NoReturn:
+        """Begin again, without marks in texts: the function has seen one, and may be on a way that there is not."""
+        self.texts_as_they_are = True
+        raise Again
 
     def truth(self, node: Node) -> bool:
         """Whether *node* is true on this way."""
@@ -219,19 +229,26 @@ class Trace:
         """The end of one way, which is a call where it cannot be followed."""
         try:
             leaf = once()
+            if self.texts:
+                self.keep_texts()
             if run.raising and not run.evaluated(leaf).issuperset(run.raising):
                 return Called(("it computes what may raise and does not use it",))
             return leaf
         except Blocked as blocked:
+            self.texts.clear()
             return Called((str(blocked),))
         except (TypeError, AttributeError) as error:
             let_through(error)
             missing = _none_used(run, error)
             if missing is not None:
+                if self.texts:
+                    self.keep_texts()
                 raise Refused(self._none_text(missing, error)) from error
+            self.texts.clear()
             return Called((described(error),))
         except Exception as error:
             let_through(error)
+            self.texts.clear()
             return Called((described(error),))
 
 
