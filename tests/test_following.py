@@ -13,7 +13,7 @@ import weakref
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import InvalidOperation
+from decimal import Decimal, InvalidOperation
 from types import ModuleType
 from typing import Any, NamedTuple, Optional, TypedDict
 
@@ -630,6 +630,17 @@ def test_no_mistake_is_told_on_a_way_that_a_mark_has_opened() -> None:
     agree(following().condition(lambda u: f"{n}" == "5" and u.active == "5"), lambda u: False, users(), condition=True)
     with pytest.raises(TypeError, match="active"):
         following().condition(lambda u: f"{n}" == "6" and u.active == f"{n}")
+
+
+def test_what_equals_a_captured_value_is_not_always_the_same() -> None:
+    """The text of -0.0, and of a Decimal with zeros at its end, was given for what equals these, too."""
+    reader = following()
+    for value in (-0.0, 0.0, Decimal("1.0"), Decimal("1.00"), (1, 0.0), (1, -0.0), 1, True):
+
+        def texts(value: Any = value) -> Function:
+            return lambda u: [f"{value}", u.age, repr(value), f"{value!s}"[:9]]
+
+        agree(reader.value(texts()), texts(), users(), condition=False)
 
 
 def test_globals_that_change_are_seen() -> None:
