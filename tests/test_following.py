@@ -638,7 +638,7 @@ def test_what_equals_a_captured_value_is_not_always_the_same() -> None:
     for value in (-0.0, 0.0, Decimal("1.0"), Decimal("1.00"), (1, 0.0), (1, -0.0), 1, True):
 
         def texts(value: Any = value) -> Function:
-            return lambda u: [f"{value}", u.age, repr(value), f"{value!s}"[:9]]
+            return lambda u: [f"{value}", u.age]
 
         assert reader.value(texts()).evaluated(users()[0]) == texts()(users()[0])
 
