@@ -202,7 +202,7 @@ def _prepare(store: Store, opening: Opening, preparing: Any) -> None:
         timeout = None if timeout is None else max(0, timeout - (monotonic() - start))
     try:
         if store in _unprepared:
-            store.layout = opening.layout
+            store.set_layout(opening.layout)
             store.prepare(slots_expected=opening.slots_expected, timeout=timeout)
             _unprepared.pop(store, None)  # without the lock, whose owner may be waiting here
     finally:

@@ -43,7 +43,7 @@ class Store(OpenEnvironment):
     turns: Any = None  # the `Turns` of write blocks, once several have waited
 
     def __init__(self, engine: Engine, layout: Layout) -> None:
-        self.layout: Layout = layout
+        self.set_layout(layout)
         self.maps: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.feeds: dict[bytes, Any] = {}  # what `feed` knows of each, by its space
         self.by_hand: set[int] = set()  # the slots of maps that have them by hand
@@ -84,10 +84,10 @@ class Store(OpenEnvironment):
 
     # -- the layout ----------------------------------------------------------------------------------------------------
 
-    @property
-    def traits(self) -> Traits:
-        """What the layout of the file means."""
-        return TRAITS[self.layout]
+    def set_layout(self, layout: Layout) -> None:
+        """Take the file for one of *layout*."""
+        self.layout: Layout = layout
+        self.traits: Traits = TRAITS[layout]
 
     def prepare(self, *, slots_expected: bool, timeout: Optional[float] = None) -> None:
         """Recognise the layout of the file, or write that of a new one, and open the spaces that every file has."""
@@ -99,7 +99,7 @@ class Store(OpenEnvironment):
             lambda env: layout.recognise(self.engine, env, slots_expected=slots_expected), timeout
         )
         if found is not None:
-            self.layout = found
+            self.set_layout(found)
             self.open_spaces(self.traits.spaces, timeout=timeout)
         elif not self.readonly and not self.change(self._write_layout, timeout=timeout):
             self.prepare(slots_expected=slots_expected, timeout=timeout)

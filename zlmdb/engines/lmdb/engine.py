@@ -83,6 +83,7 @@ class LmdbEngine:
         self.file = data_file(path)
         self._env_path, self._subdir = env_path(self.file)
         self.lock_file = self._beside("lock.mdb", "-lock")
+        self._writer_lock = self._beside("writer.lock", "-writer.lock")
         self._size = self._reserved = 0
         self._opened: Optional[Hashable] = None
         self._locked: Optional[Hashable] = None
@@ -108,10 +109,6 @@ class LmdbEngine:
     def writer_lock(self) -> Optional[str]:
         """The file that our writers lock; None where there are none, or the user wants no locks."""
         return self._writer_lock if self.options.lock and not self.options.readonly else None
-
-    @property
-    def _writer_lock(self) -> str:
-        return self._beside("writer.lock", "-writer.lock")
 
     @property
     def key_limit(self) -> int:
