@@ -9,10 +9,11 @@ from typing import Any, Optional, Protocol, Union
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from .following import Given, Node
-from .following.known import Known, is_bare_enum, is_enum
+from .following.known import CONTAINERS, Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable
 from .following.operations import Apply, Attribute, Choice, Compare, Each, Item, Joined, Method, Not
+from .following.sight import has_plain_zone, is_constant
 from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
@@ -56,7 +57,7 @@ class Origin(NamedTuple):
         node, parameters = self.node, askings[self.number].parameters
         if isinstance(node, Parameter):
             return parameters[node.number]
-        return node.evaluate(Given((), parameters))
+        return node.evaluate(Given((), parameters)) if node.settled else value_of(node, parameters)
 
 
 class Term(NamedTuple):
@@ -240,13 +241,23 @@ def element_terms(asking: Asking) -> list[Term]:
 
 def value_of(node: Node, parameters: Sequence[Any]) -> Any:
     """The value of *node* with the captured *parameters*; `NOTHING` if it depends on more than these, or raises."""
-    if not node.settled:
+    if not (node.settled or _is_held(node, parameters)):
         return NOTHING
     try:
-        return node.evaluate(Given((), parameters))
+        value = node.evaluate(Given((), parameters))
     except Exception as error:  # it raises for each record, then
         let_through(error)
         return NOTHING
+    return value if node.settled or (is_constant(value) and has_plain_zone(value)) else NOTHING
+
+
+def _is_held(node: Node, parameters: Sequence[Any]) -> bool:
+    """Whether *node* is an element of a captured dict or list: ``form["name"]``. It stays while the query runs."""
+    if isinstance(node, Parameter):
+        return node.settled or kind_of(parameters[node.number]) in CONTAINERS
+    if isinstance(node, Item) or (isinstance(node, Method) and node.name == "get"):
+        return all([_is_held(part, parameters) for part in node.parts()])
+    return node.settled
 
 
 def _members(node: Node, asking: Asking) -> Any:

@@ -12,7 +12,7 @@ from ...values.base import typename
 from ...values.pydantics import is_pydantic
 from .captured import MISSING, read_static
 from .formatted import text_of
-from .known import CONTAINERS, SOMETHING, UNKNOWN, Known, kind_of
+from .known import CONTAINERS, SOMETHING, STR, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodes import Constant, Node
 from .operations import Attribute, Item, Method
@@ -51,10 +51,15 @@ def attribute(recorder: Recorder, name: str) -> Any:
 
 def _computes(cls: type[Any], name: str, member: object) -> bool:
     """Whether *member* is a property of the program's own. On PyPy a namedtuple has one for each of its fields."""
-    if not isinstance(member, (property, cached_property)):
+    return isinstance(member, (property, cached_property)) and not is_field_of_tuple(cls, name, member)
+
+
+def is_field_of_tuple(cls: type[Any], name: str, member: object) -> bool:
+    """Whether *member* of *cls* is what reads the field *name* of a namedtuple."""
+    if tuple not in cls.__mro__ or not hasattr(kind_of(member), "__get__"):
         return False
     owner = next(one for one in cls.__mro__ if name in vars(one))
-    return not (tuple in owner.__mro__ and "_fields" in vars(owner))
+    return tuple in owner.__mro__ and name in vars(owner).get("_fields", ())
 
 
 def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
@@ -193,11 +198,16 @@ def with_default(known: Known, default: Known) -> Known:
 def item(recorder: Recorder, key: Any) -> Any:
     """What ``recorder[key]`` is."""
     trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
-    if node.settled and is_constant(key):
+    if node.settled and is_constant(key) and not _is_of_texts(known, key):
         return trace.concrete(node)[key]
     position = node_of(trace, key)
     result, raises = _item_known(recorder, known, key)
     return trace.recorded(trace.nodes.make(Item, node, position, raises, result))
+
+
+def _is_of_texts(known: Known, key: Any) -> bool:
+    """Whether an element of it is a text, whatever it holds."""
+    return type(key) is int and not known.optional and known.cls in (str, list) and known.item() is STR
 
 
 def _item_known(recorder: Recorder, known: Known, key: Any) -> tuple[Known, bool]:

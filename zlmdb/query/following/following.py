@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Mapping, Sequence
+from functools import partial
 from sys import modules
 from typing import Any, Callable, Optional, Union
 
@@ -380,6 +381,8 @@ class Following:
 def code_of(function: Function) -> Optional[types.CodeType]:
     """The code by which what is read of *function* is kept; None if it has none."""
     found: Any = function
+    while type(found) is partial:
+        found = found.func
     if isinstance(found, types.MethodType):
         found = found.__func__
     elif not isinstance(found, types.FunctionType):

@@ -9,7 +9,6 @@ import operator
 import re
 import types
 from collections.abc import Mapping
-from datetime import datetime, time, timezone
 from typing import TYPE_CHECKING, Any, cast
 
 from .callables import Cached, Function, Getter, Method, Partial, Pure
@@ -23,6 +22,7 @@ from .captured import (
     read_own,
     read_static,
 )
+from .fields import is_field_of_tuple
 from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
 from .linked import Tables, table
 from .methods import METHODS
@@ -30,7 +30,7 @@ from .opaque import Sight, Truthy, parameter
 from .own import OWN
 from .pure import CLASSES, PURE, TRANSPARENT
 from .recorder import Recorder, applied
-from .sight import holds_recorded
+from .sight import has_plain_zone, holds_recorded
 
 if TYPE_CHECKING:
     from .session import Session
@@ -120,7 +120,7 @@ class Instance(Sight):
         if name.startswith("__") or not looks_up_plainly(cls):
             return self.zlmdb_blocked(f"attribute {name}")
         member = read_static(cls, name)
-        if isinstance(member, types.MemberDescriptorType):
+        if isinstance(member, types.MemberDescriptorType) or is_field_of_tuple(cls, name, member):
             return self.zlmdb_part(read_attribute, name)
         if name in getattr(value, "__dict__", ()) and not comes_first(member):
             return self.zlmdb_part(read_own, name)
@@ -146,7 +146,7 @@ def sight(session: Session, slot: int) -> Any:
     if value is None or kind is bool or value is ...:
         return value
     if kind in PLAIN or kind in CONTAINERS or kind in (re.Pattern, re.Match):
-        if kind in (datetime, time) and not isinstance(value.tzinfo, (type(None), timezone)):
+        if not has_plain_zone(value):
             return Recorder(session, parameter(session, slot, session.home.known(kind), settled=False), _known(value))
         return Recorder(session, parameter(session, slot, _known(value), settled=is_settled(value)), _known(value))
     if isinstance(value, enum.Enum):

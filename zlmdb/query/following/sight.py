@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timezone
+from datetime import datetime, time, timezone
 from fractions import Fraction
 from typing import Any, cast
 
@@ -70,6 +70,11 @@ def is_constant(value: Any) -> bool:
     if kind is tuple or kind is frozenset:
         return all([is_constant(one) for one in value])
     return hasattr(kind, "__members__")
+
+
+def has_plain_zone(value: Any) -> bool:
+    """Whether *value* is no time in a zone whose rules may change, or in which some times come twice."""
+    return kind_of(value) not in (datetime, time) or isinstance(value.tzinfo, (type(None), timezone))
 
 
 def holds_recorded(value: Any) -> bool:

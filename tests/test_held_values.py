@@ -1,0 +1,125 @@
+"""Elements of captured containers, fields of named tuples, and partials: an index is asked for them as for others."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, NamedTuple, Optional
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+    seen: datetime
+    note: Optional[str] = None
+
+
+class Persons(zlmdb.Table[int, Person]):
+    by_name = zlmdb.Index[str]("name")
+    by_age = zlmdb.Index[int]("age")
+    by_seen = zlmdb.Index[datetime]("seen")
+    by_note = zlmdb.Index[str]("note")
+
+
+class Town(zlmdb.Schema):
+    persons: Persons
+
+
+class Typed(NamedTuple):
+    age: int
+    name: str
+
+
+Untyped = namedtuple("Untyped", "age name")
+
+NOON = datetime(2026, 10, 25, 12, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def t() -> Any:
+    with zlmdb.open(None, Town) as db:
+        with db.write() as t:
+            for number in range(40):  # more than the first ones, which are compared
+                t.persons[number] = Person(f"n{number}", number % 20, NOON.replace(minute=number))
+        with db.read() as t:
+            yield t
+
+
+def older(person: Person, least: int, most: int = 99) -> bool:
+    return least <= person.age < most
+
+
+Make = Callable[[Any], Any]
+
+BY_AN_INDEX: dict[str, tuple[Make, Any, Any]] = {
+    "dict": (lambda form: lambda p: p.name == form["name"], {"name": "n3"}, {"name": "n30", "x": 1}),
+    "get": (lambda form: lambda p: p.age == form.get("age"), {"age": 3}, {"age": 7}),
+    "nested": (lambda form: lambda p: p.age == form["a"][1]["b"], {"a": [0, {"b": 3}]}, {"a": (0, {"b": 19})}),
+    "list": (lambda row: lambda p: p.age >= row[1], [1, 18], [2, 19]),
+    "prefix": (lambda form: lambda p: p.name.startswith(form["q"]), {"q": "n1"}, {"q": "n39"}),
+    "split": (lambda text: lambda p: p.name == text.split(",")[1], "x,n3", "y,n7,z"),
+    "first": (lambda text: lambda p: p.name.startswith(text[0]), "n", "x"),
+    "typed": (lambda row: lambda p: p.age == row.age and p.name != row.name, Typed(3, "n3"), Typed(4, "n24")),
+    "untyped": (lambda row: lambda p: p.name == row.name, Untyped(3, "n3"), Untyped(4, "n24")),
+    "partial": (lambda least: functools.partial(older, least=least), 3, 17),
+    "partials": (lambda least: functools.partial(functools.partial(older, most=18), least=least), 3, 17),
+}
+
+
+@pytest.mark.parametrize("name", BY_AN_INDEX)
+def test_an_index_is_asked_for_the_value(t: Any, name: str) -> None:
+    make, first, second = BY_AN_INDEX[name]
+    for given in (first, second, first):
+        asked = t.persons.where(make(given))
+        assert "index by_" in str(asked.explain())
+        assert asked.keys().all() == [key for key, person in t.persons.items() if make(given)(person)]
+
+
+def test_it_is_what_the_container_holds_when_the_query_runs(t: Any) -> None:
+    form: dict[str, Any] = {"age": 3}
+    asked = t.persons.where(lambda p: p.age == form["age"])
+    for age in (3, 4, 3, "3", None, 3.0, True):
+        form["age"] = age
+        assert asked.keys().all() == [key for key, person in t.persons.items() if person.age == age]
+        assert asked.count() == asked.keys().count() == len(asked.keys().all())
+
+
+def test_a_key_that_is_not_there_is_the_error_of_the_function(t: Any) -> None:
+    form: dict[str, Any] = {"age": 3}
+
+    def asked() -> Any:
+        return t.persons.where(lambda p: p.age == form["age"])
+
+    assert asked().count() == 2
+    before = asked()
+    del form["age"]
+    for one in (before, asked()):
+        with pytest.raises(KeyError, match="age"):
+            one.keys().all()
+    text = ""
+    with pytest.raises(IndexError):
+        t.persons.where(lambda p: p.name == text[0]).first()
+
+
+def test_none_and_values_of_other_types_are_compared_as_python_does(t: Any) -> None:
+    for value in (None, 3, "n3", ["n3"], {"n3"}, b"n3"):
+        form = {"name": value}
+        assert t.persons.where(lambda p: p.note == form["name"]).count() == (40 if value is None else 0)  # noqa: B023
+        assert t.persons.where(lambda p: p.name == form["name"]).count() == (value == "n3")  # noqa: B023
+
+
+def test_times_in_zones_with_rules_are_asked_of_each_record(t: Any) -> None:
+    for zone in (timezone.utc, ZoneInfo("Europe/Berlin"), timezone.utc):
+        form = {"at": NOON.replace(minute=38).astimezone(zone)}
+        asked = t.persons.where(lambda p: p.seen >= form["at"])  # noqa: B023
+        assert asked.keys().all() == [38, 39]
+        assert ("all records" in str(asked.explain())) is (zone is not timezone.utc)
