@@ -303,7 +303,8 @@ class Writer:
     def function(self) -> tuple[str, dict[str, str]]:
         """A function that makes functions of records, and the types of the values that these capture."""
         names = {
-            f"c{number}": self.one(["int", "str", "bool", "float", "Kind", "list[str]", "date"]) for number in range(3)
+            f"c{number}": self.one(["int", "str", "bool", "float", "Kind", "list[str]", "date", "tuple[int, str]"])
+            for number in range(3)
         }
         for name, kind in names.items():
             self.captured.setdefault(kind, []).append(name)

@@ -149,7 +149,7 @@ def _part_of(node: Item) -> Optional[Union[str, int]]:
     return key if type(key) is int or (type(key) is str and hasattr(node.holder.known.cls, "__total__")) else None
 
 
-MEMBERS = (tuple, frozenset, list, set, range)
+MEMBERS = (tuple, frozenset, list, set, dict, range)
 """What an index may look for one of."""
 
 SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from .captured import read_attribute, read_item, read_own
+from .captured import read_attribute, read_item, read_length, read_own
 from .known import Known
 from .opaque import Truthy
 from .own import OWN
@@ -52,11 +52,6 @@ class Partial(Truthy):
         before = [session.see_read(given, read_item, number) for number in range(session.sure(given, read_length))]
         keywords = {name: session.see_read(named, read_item, name) for name in session.sure(named, read_names)}
         return session.see_read(slot, read_attribute, "func")(*before, *args, **{**keywords, **kwargs})
-
-
-def read_length(holder: Any, what: Any) -> int:
-    """How many elements *holder* has."""
-    return len(holder)
 
 
 def read_names(holder: Any, what: Any) -> tuple[str, ...]:

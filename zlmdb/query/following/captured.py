@@ -81,6 +81,11 @@ def read_item(holder: Any, key: Any) -> Any:
     return holder[key]
 
 
+def read_length(holder: Any, what: Any) -> int:
+    """How many elements *holder* has."""
+    return len(holder)
+
+
 def read_own(holder: Any, name: str) -> Any:
     """What an instance or a module has in its own dict."""
     own: Mapping[str, Any] = names_of(holder)

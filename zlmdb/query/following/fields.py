@@ -51,7 +51,7 @@ def attribute(recorder: Recorder, name: str) -> Any:
 
 def _computes(cls: type[Any], name: str, member: object) -> bool:
     """Whether *member* is a property of the program's own. On PyPy a namedtuple has one for each of its fields."""
-    return isinstance(member, (property, cached_property)) and not is_field_of_tuple(cls, name, member)
+    return not is_field_of_tuple(cls, name, member) and isinstance(member, (property, cached_property))
 
 
 def is_field_of_tuple(cls: type[Any], name: str, member: object) -> bool:
@@ -199,7 +199,7 @@ def item(recorder: Recorder, key: Any) -> Any:
     """What ``recorder[key]`` is."""
     trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
     if node.settled and is_constant(key) and not _is_of_texts(known, key):
-        return trace.concrete(node)[key]
+        return trace.element(node, key)
     position = node_of(trace, key)
     result, raises = _item_known(recorder, known, key)
     return trace.recorded(trace.nodes.make(Item, node, position, raises, result))
@@ -255,7 +255,7 @@ def iterated(recorder: Recorder) -> Iterator[Any]:
     """What a loop over *recorder* runs through."""
     trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
     if node.settled:
-        return iter(trace.concrete(node))
+        return trace.elements(node)
     positions = known.positions()
     if positions is not None:
         return iter([item(recorder, number) for number in range(len(positions))])

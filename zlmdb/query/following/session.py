@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Optional
 
@@ -17,17 +18,22 @@ from .captured import (
     read_constant,
     read_default,
     read_global,
+    read_item,
     read_keyword_default,
+    read_length,
     read_static,
 )
 from .code import Code, IsOperand, examined, with_members
 from .debugged import stops_in
 from .known import SOMETHING, Home, Known, kind_of
-from .nodes import Node
+from .nodes import Node, Parameter
 from .opaque import parameter
 from .recorder import Recorder, recorded
 from .seen import sight
 from .trace import Trace
+
+_FEW = 32
+"""Elements up to which those of a captured tuple are captured each by itself where the function iterates over it."""
 
 
 class Session(Trace):
@@ -65,6 +71,17 @@ class Session(Trace):
         """What ``read(slot)`` gives, which is the same wherever the result is used again."""
         found = self.captured.read(slot, read, None)
         return self.concrete(parameter(self, found, SOMETHING, settled=True))
+
+    def element(self, node: Node, key: Any) -> Any:
+        if isinstance(node, Parameter) and kind_of(self.values[node.number]) is tuple and type(key) is int:
+            return self.see_read(node.number, read_item, key, f"{node.name}[{key}]")
+        return super().element(node, key)
+
+    def elements(self, node: Node) -> Iterator[Any]:
+        found: Any = self.values[node.number] if isinstance(node, Parameter) else None
+        if isinstance(node, Parameter) and kind_of(found) is tuple and len(found) <= _FEW:
+            return iter([self.element(node, number) for number in range(self.sure(node.number, read_length))])
+        return super().elements(node)
 
     def copy(self, slot: int) -> Any:
         """The copy of the captured function number *slot* that is followed. Ends the way if there can be none."""

@@ -7,6 +7,7 @@ condition for using the result again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any, Callable, NoReturn, Optional
 
@@ -130,6 +131,14 @@ class Trace:
     def member(self, recorder: Any, cls: type[Any], name: str, member: Any) -> Any:
         """What *recorder*, which stands for an instance of *cls*, has as *name* from its class."""
         return self.block(f"{cls.__qualname__}.{name}")
+
+    def element(self, node: Node, key: Any) -> Any:
+        """What is seen of the element *key* of the settled *node*."""
+        return self.concrete(node)[key]
+
+    def elements(self, node: Node) -> Iterator[Any]:
+        """What is seen of all elements of the settled *node*."""
+        return iter(self.concrete(node))
 
     def forget(self) -> None:
         """Drop all that was met: what stays is the expression."""
