@@ -581,6 +581,7 @@ TEXTS: list[Function] = [
     lambda n, w: lambda u: u.name.startswith(f"A{n}") or u.name.lower().endswith(f"{w}"),
     lambda n, w: lambda u: any([tag == f"{n}{w}" for tag in u.tags]) or any(tag > f"t{n}" for tag in u.tags),
     lambda n, w: lambda u: len(u.name.replace(f"{n}", f"{w}{n}")) > 3,
+    lambda n, w: lambda u: f"{n}" in u.name or f"t{w}" not in u.tags,
 ]
 
 
@@ -608,6 +609,10 @@ def _is_kind(u: Any, text: str) -> bool:
         lambda n: lambda u: u.age == 3 if f"{n}" == "5" else u.name == f"{n}",
         lambda n: lambda u: _is_five(u, f"{n}"),
         lambda n: lambda u: u.name in (f"{n}", "Ann"),
+        lambda n: lambda u: f"{n}" in (u.name, u.name + "x", "Ann"),
+        lambda n: lambda u: f"{n}" in ["5", u.name],
+        lambda n: lambda u: f"{n}" in f"{n}5" and u.name > f"{n}",
+        lambda n: lambda u: u.name > f"\ue000{n}\ue000" or u.name in "\ue000",
         lambda n: lambda u: u.name == f"{n:{n}}",
         lambda n: lambda u: u.name < f"{n}" < "6",
         lambda n: lambda u: u.name == (f"{n}" if n else f"-{n}"),

@@ -67,7 +67,7 @@ def _comparison(recorder: Recorder, operator: str, other: Any) -> Any:
         trace.block(f"comparing {left!r} with what is not a number")  # in a tuple it may be found by identity
     if operator == "==" and known.cls in _SEARCHED_ELSE and _is_searched():
         trace.block(f"hash() or identity of {left!r}")
-    right = text_of(trace, other, sys._getframe(3)) if trace.texts else node_of(trace, other)
+    right = node_of(trace, other) if not trace.texts or _is_searched() else text_of(trace, other, sys._getframe(3))
     right_known = getattr(other, "zlmdb_known", right.known)
     check(trace, left, known, operator, right, right_known)
     ordered = operator not in ("==", "!=")
@@ -85,7 +85,7 @@ def _is_searched() -> bool:
 def contained(recorder: Recorder, member: Any) -> Node:
     """The expression ``member in recorder``."""
     trace, container, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
-    node = node_of(trace, member)
+    node = text_of(trace, member, sys._getframe(2))  # documented, and there is no other way
     member_known = getattr(member, "zlmdb_known", node.known)
     if isinstance(container, Constant) and type(container.value) is str:
         check(trace, node, member_known, "in", container, container.known)

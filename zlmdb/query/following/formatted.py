@@ -101,6 +101,8 @@ def _is_passed_on(listed: list[dis.Instruction], at: int) -> bool:
         name, taken, given = one.opname, 0, 0
         if name == "COMPARE_OP":
             return above <= 1
+        if name == "CONTAINS_OP":
+            return above == 1  # it is what is searched for
         if name in _CALLS:
             return above < (one.arg or 0)
         if name == "BUILD_STRING":

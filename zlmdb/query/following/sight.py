@@ -39,7 +39,7 @@ def node_of(trace: Trace, value: Any) -> Node:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
     kind = kind_of(value)
-    if trace.texts and kind is str and MARK in value:
+    if kind is str and MARK in value and not trace.texts_as_they_are:
         trace.keep_texts()
     if kind in PLAIN or value is ... or is_constant(value):
         return trace.nodes.constant(value)
