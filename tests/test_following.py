@@ -585,6 +585,28 @@ TEXTS: list[Function] = [
 ]
 
 
+def test_a_range_between_captured_numbers_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = following()
+    counted = counting(monkeypatch, reader)
+
+    def between(low: Any, high: Any) -> Function:
+        return lambda u: u.age in range(low, high) or (u.name.startswith("A") and u.age not in range(high))
+
+    for low, high in [(0, 30), (30, 60), (60, 10), (-5, 10**30)]:
+        agree(reader.condition(between(low, high)), between(low, high), users(), condition=True)
+    assert len(counted) == 1
+    for function in (
+        lambda u, n=3: any(u.age == one for one in range(n)),
+        lambda u, n=3: u.age == len(range(n)) or u.age == sum(range(1, n)),
+        lambda u, n=3: u.age in list(range(n)) or [u.age] == [*range(n)],
+        lambda u, n=3: u.age == range(n, 9)[1] or u.age in range(0, 60, n),
+        lambda u, n=0: u.name == "Ann" or (bool(range(n)) and u.age in range(n)),
+        lambda u, n=True: u.age in range(n),
+    ):
+        agree(reader.condition(function), function, users(), condition=True)
+    agree(reader.condition(between("3", 4)), between("3", 4), users(), condition=True)  # both raise
+
+
 @pytest.mark.parametrize("make", TEXTS)
 def test_texts_of_captured_values_are_read_once(make: Function, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = following()

@@ -156,6 +156,9 @@ def own_range(trace: Trace, *args: Any) -> Any:
     if any(type(one) is Recorder and not one.zlmdb_node.settled for one in args):
         return trace.block("range() of something of the record")
     known = SOMETHING.home.known(range)
+    kinds = [one.zlmdb_known if type(one) is Recorder else Known.of_value(one) for one in args]
+    if holds_recorded(args) and len(args) < 3 and all([kind is INT for kind in kinds]):
+        return applied(trace, range, args, {}, known, raises=False)
     return Recorder(trace, trace.nodes.constant(range(*args), known), known)
 
 
