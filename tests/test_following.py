@@ -602,6 +602,9 @@ def test_a_range_between_captured_numbers_is_read_once(monkeypatch: pytest.Monke
         lambda u, n=3: u.age == range(n, 9)[1] or u.age in range(0, 60, n),
         lambda u, n=0: u.name == "Ann" or (bool(range(n)) and u.age in range(n)),
         lambda u, n=True: u.age in range(n),
+        lambda u, some=range(30, 60): u.age in some or len(some) == u.age or u.age == some[3],
+        lambda u, some=range(30, 60): any(u.age == one for one in some) and bool(some),
+        lambda u, some=range(30, 60): u.age == some.start or some == range(30, 60),
     ):
         agree(reader.condition(function), function, users(), condition=True)
     agree(reader.condition(between("3", 4)), between("3", 4), users(), condition=True)  # both raise

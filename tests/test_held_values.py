@@ -69,6 +69,7 @@ BY_AN_INDEX: dict[str, tuple[Make, Any, Any]] = {
     "tuple": (lambda row: lambda p: p.age == row[0] and p.name != row[-1], (3, "n3"), (4, "n24")),
     "unpacked": (lambda row: lambda p: (lambda age, name: p.age == age and p.name != name)(*row), (3, "n3"), (4, "x")),
     "prefixes": (lambda row: lambda p: p.age == 3 and any([p.name.endswith(one) for one in row]), ("3", "x"), ("q",)),
+    "range": (lambda ages: lambda p: p.age in ages, range(2, 4), range(7, 8)),
     "among": (lambda ages: lambda p: p.age in ages, {3: "x", 4: "y"}, {7: "z"}),
     "split": (lambda text: lambda p: p.name == text.split(",")[1], "x,n3", "y,n7,z"),
     "first": (lambda text: lambda p: p.name.startswith(text[0]), "n", "x"),

@@ -145,7 +145,7 @@ def sight(session: Session, slot: int) -> Any:
     kind = kind_of(value)
     if value is None or kind is bool or value is ...:
         return value
-    if kind in PLAIN or kind in CONTAINERS or kind in (re.Pattern, re.Match):
+    if kind in PLAIN or kind in CONTAINERS or kind in (re.Pattern, re.Match, range):
         if not has_plain_zone(value):
             return Recorder(session, parameter(session, slot, session.home.known(kind), settled=False), _known(value))
         return Recorder(session, parameter(session, slot, _known(value), settled=is_settled(value)), _known(value))
