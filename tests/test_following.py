@@ -581,6 +581,7 @@ TEXTS: list[Function] = [
     lambda n, w: lambda u: u.name.startswith(f"A{n}") or u.name.lower().endswith(f"{w}"),
     lambda n, w: lambda u: any([tag == f"{n}{w}" for tag in u.tags]) or any(tag > f"t{n}" for tag in u.tags),
     lambda n, w: lambda u: len(u.name.replace(f"{n}", f"{w}{n}")) > 3,
+    lambda n, w: lambda u: u.name == "A{}".format(n) or u.name.startswith("{0:>2}{0}{x:03}".format(n, x=w)),  # noqa: UP032
     lambda n, w: lambda u: f"{n}" in u.name or f"t{w}" not in u.tags,
 ]
 
@@ -636,6 +637,11 @@ def _is_kind(u: Any, text: str) -> bool:
         lambda n: lambda u: u.name in (f"{n}", "Ann"),
         lambda n: lambda u: f"{n}" in (u.name, u.name + "x", "Ann"),
         lambda n: lambda u: f"{n}" in ["5", u.name],
+        lambda n: lambda u: u.name == "{}".format(n).strip() or u.name == "{!r}".format(n),  # noqa: UP032
+        lambda n: lambda u: "{}".format(n) == "5" or u.name == str.format("{}", n),  # noqa: UP032
+        lambda n: lambda u: u.name == "{:>5}".format(f"{n}") or u.name == "x".ljust(3, f"{n}"),
+        lambda n: lambda u: u.name.startswith("{:.1}".format(f"{n}")) or u.name == "{:0>3}".format("{}".format(n)),  # noqa: UP032
+        lambda n: lambda u: (u.name == f"{n}") == (f"{n}" == "5") and u.name != f"{n:>2}",
         lambda n: lambda u: f"{n}" in f"{n}5" and u.name > f"{n}",
         lambda n: lambda u: u.name > f"\ue000{n}\ue000" or u.name in "\ue000",
         lambda n: lambda u: u.name == f"{n:{n}}",
@@ -650,7 +656,8 @@ def _is_kind(u: Any, text: str) -> bool:
 def test_a_text_that_python_looks_at_is_that_of_the_value(make: Function) -> None:
     reader = following()
     for n in (5, 6, 10, 5, 0):
-        agree(reader.condition(make(n)), make(n), [*users(), replace(users()[0], name=str(n))], condition=True)
+        named = [replace(users()[0], name=name) for name in (f"{n}", f"{n:>5}", f"{n:0>3}", f"x{n}{n}"[:3])]
+        agree(reader.condition(make(n)), make(n), [*users(), *named], condition=True)
 
 
 def test_no_mistake_is_told_on_a_way_that_a_mark_has_opened() -> None:

@@ -245,7 +245,7 @@ class Writer:
             return str(self.one(own))  # what is written out has a type, and comparisons of other types are refused
         choices += own * 3
         if kind == "str":
-            choices += [f"f'{part}'" for part in self.formatted()]
+            choices += self.formatted()
         if depth > 0:
             choices += self.chance.sample(DERIVED.get(kind, []), min(3, len(DERIVED.get(kind, []))))
             guarded = "({0} if {0} is not None else <{1}>)"
@@ -253,12 +253,13 @@ class Writer:
         return self.filled(self.one(choices), record, depth)
 
     def formatted(self) -> list[str]:
-        """What stands in f-strings, of captured values."""
+        """Texts of captured values."""
         names = [name for several in self.captured.values() for name in several]
         if not names:
             return []
         first, second = self.one(names), self.one(names)
-        return [f"{{{first}}}", f"a{{{first}}}", f"{{{first}}}{{{second}!s:>2}}b", f"{{{first}:}}{{{second}}}"]
+        one, two = f"{{{first}}}", f"{{{second}}}"
+        return [f"f'{one}'", f"f'a{one}'", f"f'{one}{{{second}!s:>2}}b'", f"'{{:>2}}b{{}}'.format(f'{two}', {first})"]
 
     def filled(self, template: str, record: str, depth: int) -> str:
         """*template* with something for each ``<...>``."""

@@ -1,4 +1,4 @@
-"""F-strings of captured values: ``u.email == f"{name}@example.com"``.
+"""F-strings of captured values, and texts made by ``format``: ``u.email == f"{name}@example.com"``.
 
 Python wants a text where it formats a value. If it got that of the captured value, what is read would hold for this
 value only, and the function would be read again for each other one. Where the code does nothing with the text but
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 _MARKS = re.compile(f"({MARK}[0-9.]+{MARK})")
 
 _LOADS = ("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_SMALL_INT")
-_CALLS = ("CALL", "CALL_METHOD", "PRECALL")
+_CALLS = ("CALL", "CALL_METHOD")
 
 
 def marked(recorder: Recorder, how: str, frame: FrameType) -> Optional[str]:
     """A mark for the text of what is captured, formatted as *how* says, if it may stand for it in *frame*."""
     trace, node, kind = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known.cls
-    if trace.texts_as_they_are or kind not in PLAIN or frame.f_lasti not in _passed_on(frame.f_code):
+    taker = None if trace.texts_as_they_are or kind not in PLAIN else _takers(frame.f_code).get(frame.f_lasti)
+    if taker is None:
         return None
     try:
         format(node.evaluate(Given((), trace.values)), how)
@@ -44,7 +45,7 @@ def marked(recorder: Recorder, how: str, frame: FrameType) -> Optional[str]:
         let_through(error)
         return None  # then it raises where the function makes it
     mark = f"{MARK}{id(trace)}.{len(trace.texts)}{MARK}"
-    trace.texts[mark] = _text(trace, node, kind, how), frame
+    trace.texts[mark] = _text(trace, node, kind, how), frame, taker
     return mark
 
 
@@ -60,8 +61,8 @@ def text_of(trace: Trace, value: Any, frame: FrameType) -> Node:
         return node_of(trace, value)
     found: Optional[Node] = None
     for part in filter(None, _MARKS.split(value)):
-        text, origin = trace.texts.get(part, (None, None))
-        if text is not None and origin is frame:
+        text, origin, taker = trace.texts.get(part, (None, None, None))
+        if text is not None and origin is frame and taker == frame.f_lasti:
             del trace.texts[part]
         else:
             text = node_of(trace, part)
@@ -69,17 +70,20 @@ def text_of(trace: Trace, value: Any, frame: FrameType) -> Node:
     return node_of(trace, value) if found is None else found
 
 
-def _passed_on(code: CodeType) -> frozenset[int]:
-    """The instructions of *code* that format, and of which the text is then compared, or given to a call, and no more.
+def _takers(code: CodeType) -> dict[int, int]:
+    """The instructions of *code* that format, and what takes the text of each: all are told by their place in bytes.
 
-    They are told by their place in bytes.
+    Those are left out of which something else may see the text. A call that formats a value is one of `str.format`,
+    and gives the text.
     """
-    found: Optional[frozenset[int]] = _kept.get(code)
+    found: Optional[dict[int, int]] = _kept.get(code)
     if found is None:
-        listed = [one for one in dis.get_instructions(code) if one.opcode not in PADDING]
-        found = frozenset([
-            one.offset for at, one in enumerate(listed) if _is_format(one) and _is_passed_on(listed, at + 1)
-        ])  # fmt: skip
+        listed, found = [one for one in dis.get_instructions(code) if one.opcode not in PADDING], {}
+        for at, one in enumerate(listed):
+            if _is_format(one) or one.opname.startswith("CALL"):
+                taker = _taker(listed, at + 1)
+                if taker is not None:
+                    found[one.offset] = taker.offset
         _kept.keep(code, found)
     return found
 
@@ -91,8 +95,8 @@ def _is_format(one: dis.Instruction) -> bool:
     return one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
 
 
-def _is_passed_on(listed: list[dis.Instruction], at: int) -> bool:
-    """Whether the text on the stack, before the instruction number *at*, gets as it is into a comparison or a call.
+def _taker(listed: list[dis.Instruction], at: int) -> Optional[dis.Instruction]:
+    """What takes the text on the stack, before the instruction number *at*, as it is: a comparison or a call.
 
     The instructions until then are followed on the stack: *above* is how many values lie on the text.
     """
@@ -100,23 +104,23 @@ def _is_passed_on(listed: list[dis.Instruction], at: int) -> bool:
     for one in listed[at:]:
         name, taken, given = one.opname, 0, 0
         if name == "COMPARE_OP":
-            return above <= 1
+            return one if above <= 1 else None
         if name == "CONTAINS_OP":
-            return above == 1  # it is what is searched for
+            return one if above == 1 else None  # it is what is searched for
         if name in _CALLS:
-            return above < (one.arg or 0)
+            return one if above < (one.arg or 0) else None
         if name == "BUILD_STRING":
             above = max(above - (one.arg or 0) + 1, 0)
             continue
         if name.startswith(_LOADS):
             given = name.count("LOAD_FAST") or 1
-        elif name == "LOAD_ATTR" or name == "CONVERT_VALUE":
+        elif name in ("LOAD_ATTR", "CONVERT_VALUE"):
             taken = given = 1
         elif _is_format(one):
             taken, given = 2 if name == "FORMAT_WITH_SPEC" or (one.arg or 0) & 4 else 1, 1
-        else:
-            return False
+        elif name != "PRECALL":  # of Python 3.11, before a call
+            return None
         if above < taken or "NULL" in one.argrepr:  # of a method or function, which is called next
-            return False
+            return None
         above += given - taken
-    return False
+    return None

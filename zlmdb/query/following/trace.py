@@ -111,7 +111,7 @@ class Trace:
         self.guards: dict[Node, tuple[bool, Any]] = {}
         self.recorders: dict[Node, Any] = {}
         self.memory: dict[Any, Node] = {}
-        self.texts: dict[str, tuple[Node, FrameType]] = {}  # marks that nothing has taken yet: see `formatted`
+        self.texts: dict[str, tuple[Node, FrameType, int]] = {}  # marks that nothing has taken yet: see `formatted`
         self.texts_as_they_are = False
         self.run: Optional[Run] = None
         self.tests_none = False
