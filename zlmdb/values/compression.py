@@ -7,6 +7,7 @@ that do not shrink, uncompressed: the first byte of each value names the method.
 from __future__ import annotations
 
 import zlib
+from functools import partial
 from typing import Any, Callable, ClassVar, Literal, Optional, TypeVar
 
 from .base import Data, InnerSerializer, Serializer, Wrapper, WrapperOptions, library
@@ -237,7 +238,7 @@ def _mixed_decode(inner: Serializer[Any], limit: int) -> Callable[[Data], Any]:
 def _functions(method: Method, level: Optional[int] = None) -> Functions:
     """Compression at *level*, and decompression. Raises ImportError if the library of *method* is not installed."""
     if method == "zlib":
-        return (zlib.compress if level is None else lambda data: zlib.compress(data, level)), inflated
+        return zlib.compress if level is None else partial(zlib.compress, level=level), inflated
     return zstd_functions(level) if method == "zstd" else _snappy_functions()
 
 
