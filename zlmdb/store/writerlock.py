@@ -435,7 +435,7 @@ class WriterLock:
             with suppress(OSError):
                 mode &= os.stat(self._like).st_mode | 0o600
         try:
-            self._opened.extend(map(os.open, (path,), (os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,), (mode,)))
+            self._opened.extend(map(os.open, (path,), (os.O_RDWR | os.O_CREAT,), (mode,)))
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(

@@ -56,7 +56,7 @@ def copy_up(file: str) -> None:
     writer reads the old one for ever.
     """
     with suppress(OSError):  # there is none yet, or this user may not
-        os.close(os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)))
+        os.close(os.open(file, os.O_RDWR))
 
 
 class Mount(NamedTuple):

@@ -32,7 +32,7 @@ class Present:
 
     def __init__(self, file: str) -> None:
         self._opened: list[int] = []
-        self._opened.extend(map(os.open, (file,), (os.O_RDONLY | os.O_CLOEXEC,)))  # in one step, as it is closed
+        self._opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
         self.descriptor = self._opened[0]
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
