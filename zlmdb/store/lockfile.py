@@ -15,7 +15,8 @@ ever fail, a writer waits for another one at LMDB's own lock, that is without a 
 
 The kernel ends all these locks with the process, and with the last descriptor of the opened file. They belong to the
 opened file and not to the process, so a forked child closes what it inherited. The numbers below are those of Linux;
-elsewhere, and where the file system has no such locks, no process is alone.
+elsewhere, and where the file system has no such locks, no process is alone. Windows locks bytes, not files, so there the
+ordinary lock is one on a byte beyond the end.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+    import msvcrt
+else:
+    msvcrt = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
 
@@ -54,13 +58,45 @@ SETTLING = 0.001
 WAY = 0.002
 """Seconds for which others are given way, longer than one that waits sleeps between two looks at first."""
 
-_HERE, _ALONE = 64, 65  # bytes, beyond the end of the file, that are locked
+_HERE, _ALONE, _FILE = 64, 65, 66  # bytes, beyond the end of the file, that are locked
 _GET, _SET = 36, 37  # F_OFD_GETLK and F_OFD_SETLK, for which Python 3.9 on PyPy has no names
 _SHARED, _EXCLUSIVE, _NONE = (0, 1, 2)  # F_RDLCK, F_WRLCK, F_UNLCK
 _LOCK = struct.Struct("hhqqi4x")  # struct flock: kind, whence, start, length, process
 _BE_HERE = _LOCK.pack(_SHARED, os.SEEK_SET, _HERE, 1, 0)
 _IS_ALONE = _LOCK.pack(_EXCLUSIVE, os.SEEK_SET, _ALONE, 1, 0)
 _FREE = struct.pack("h", _NONE)
+
+
+def _lock_byte(file: int, operation: int) -> None:
+    """What `fcntl.flock` does, for Windows: with *operation* `UNLOCK` nothing is done where there is no lock."""
+    system: Any = msvcrt
+    os.lseek(file, _FILE, os.SEEK_SET)
+    try:
+        system.locking(file, system.LK_NBLCK if operation == TRY else system.LK_UNLCK, 1)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise
+        if operation == TRY:  # another process has it
+            raise BlockingIOError(*error.args) from None
+
+
+flock: Any = _lock_byte if fcntl is None else fcntl.flock
+"""Locks an open file, or raises `BlockingIOError` where another process has it: ``flock(file, TRY)``."""
+TRY, UNLOCK = (1, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
+
+if hasattr(os, "pread"):
+    read_at, write_at = os.pread, os.pwrite
+else:  # Windows: one thread at a time comes here
+
+    def read_at(file: int, size: int, at: int, /) -> bytes:
+        """What is at the byte *at* of the file."""
+        os.lseek(file, at, os.SEEK_SET)
+        return os.read(file, size)
+
+    def write_at(file: int, data: bytes, at: int, /) -> int:
+        """Write *data* there."""
+        os.lseek(file, at, os.SEEK_SET)
+        return os.write(file, data)
 
 
 def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
@@ -76,7 +112,7 @@ def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
 def make_room(file: int) -> mmap.mmap:
     """The lock file as memory. Raises OSError or ValueError if there is no room for it, or it cannot be mapped."""
     if os.fstat(file).st_size < FILE_SIZE:
-        os.pwrite(file, b"\n", FILE_SIZE - 1)
+        write_at(file, b"\n", FILE_SIZE - 1)
     return mmap.mmap(file, FILE_SIZE)
 
 
@@ -105,10 +141,8 @@ def without_locks(path: Optional[str], error: OSError) -> errors.DiskError:
 
 def locked(file: int) -> bool:
     """Whether the lock on *file* could be taken."""
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        flock(file, TRY)
     except BlockingIOError:
         return False
     return True
@@ -164,10 +198,10 @@ def is_one_alone(file: int) -> bool:
 
 def interrupt(file: int) -> None:
     """Have the process that is alone go back to the ordinary lock with its next write."""
-    os.pwrite(file, b"\1", OTHERS)
+    write_at(file, b"\1", OTHERS)
     time.sleep(SETTLING)
 
 
 def is_busy(file: int) -> bool:
     """Whether the process that was interrupted is still in the write that it had begun before."""
-    return os.pread(file, 1, BUSY) == b"\1" and is_one_alone(file)
+    return read_at(file, 1, BUSY) == b"\1" and is_one_alone(file)
