@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 _WAITING = (True,)
 _get_ident = threading.get_ident
-_found: Any = time.monotonic
+# Two transactions must not begin at one time. On Windows the first of these moves in steps of 16 ms, before Python 3.13.
+_found: Any = time.monotonic if time.get_clock_info("monotonic").resolution < 1e-3 else time.perf_counter
 monotonic: Callable[[], float] = _found.__call__  # another object; a call takes a few instructions more
 if _found.__module__ != "time" and hasattr(time, "clock_gettime"):  # the clock stands still already
     monotonic = partial(time.clock_gettime, time.CLOCK_MONOTONIC)

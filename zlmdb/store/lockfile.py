@@ -15,8 +15,8 @@ ever fail, a writer waits for another one at LMDB's own lock, that is without a 
 
 The kernel ends all these locks with the process, and with the last descriptor of the opened file. They belong to the
 opened file and not to the process, so a forked child closes what it inherited. The numbers below are those of Linux;
-elsewhere, and where the file system has no such locks, no process is alone. Windows locks bytes, not files, so there the
-ordinary lock is one on a byte beyond the end.
+elsewhere, and where the file system has no such locks, no process is alone. Windows locks bytes, not files: the
+ordinary lock is one on a byte beyond the end there.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import os
 import struct
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Optional
 
@@ -84,19 +85,20 @@ flock: Any = _lock_byte if fcntl is None else fcntl.flock
 """Locks an open file, or raises `BlockingIOError` where another process has it: ``flock(file, TRY)``."""
 TRY, UNLOCK = (1, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
 
-if hasattr(os, "pread"):
-    read_at, write_at = os.pread, os.pwrite
-else:  # Windows: one thread at a time comes here
 
-    def read_at(file: int, size: int, at: int, /) -> bytes:
-        """What is at the byte *at* of the file."""
-        os.lseek(file, at, os.SEEK_SET)
-        return os.read(file, size)
+def _read_at(file: int, size: int, at: int) -> bytes:
+    os.lseek(file, at, os.SEEK_SET)
+    return os.read(file, size)
 
-    def write_at(file: int, data: bytes, at: int, /) -> int:
-        """Write *data* there."""
-        os.lseek(file, at, os.SEEK_SET)
-        return os.write(file, data)
+
+def _write_at(file: int, data: bytes, at: int) -> int:
+    os.lseek(file, at, os.SEEK_SET)
+    return os.write(file, data)
+
+
+# Windows has none. There is one position in a file, but also one thread at a time that comes here.
+read_at: Callable[[int, int, int], bytes] = getattr(os, "pread", _read_at)
+write_at: Callable[[int, bytes, int], int] = getattr(os, "pwrite", _write_at)
 
 
 def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
