@@ -23,14 +23,10 @@ from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.lockfile import NO_LOCKS, without_locks
 from ..store.store import Store
+from ..unix import fcntl
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
 from .unwritten import unwritten
-
-try:
-    import fcntl
-except ImportError:  # Windows refuses to replace a file that is open
-    fcntl = None  # type: ignore[assignment]
 
 _BLOCK = 1 << 20
 _WINDOWS = os.name == "nt"
@@ -395,7 +391,7 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     process's locks on a file when the process closes any descriptor of it.
     """
     lock = registry.engine(path).lock_file if lock is None else lock
-    if fcntl is None or lock is None or not os.path.exists(lock):
+    if fcntl is None or lock is None or not os.path.exists(lock):  # Windows refuses to replace a file that is open
         yield
         return
     with advising(lock):

@@ -32,14 +32,10 @@ from contextlib import suppress
 from typing import Any, Optional
 
 from .. import errors
+from ..unix import fcntl
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+if fcntl is None:
     import msvcrt
-else:
-    msvcrt = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
 
@@ -106,8 +102,7 @@ def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
 
     Raises `BlockingIOError` or `PermissionError` if another process has it.
     """
-    system: Any = fcntl
-    found: int = _LOCK.unpack(system.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
+    found: int = _LOCK.unpack(fcntl.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
     return found
 
 
@@ -164,10 +159,9 @@ def enter(file: int) -> Optional[bool]:
     """Say that this process is here. Whether another one is alone, or may be; None where there are no such locks."""
     if not HAS_LOCKS:
         return None
-    system: Any = fcntl
     try:  # as the functions below, with fewer calls, since each opening of a file does this
-        system.fcntl(file, _SET, _BE_HERE)
-        found: bytes = system.fcntl(file, _GET, _IS_ALONE)
+        fcntl.fcntl(file, _SET, _BE_HERE)
+        found: bytes = fcntl.fcntl(file, _GET, _IS_ALONE)
         return found[:2] != _FREE
     except OSError:
         return None

@@ -40,7 +40,7 @@ def allocate_locks(lock: str, readers: int, mode: int) -> None:
         return
     size = readers * _READER + _HEAD
     try:
-        found = os.stat(lock)
+        found: Any = os.stat(lock)
         if found.st_blocks * _BLOCK >= found.st_size >= size:
             return
         size = max(found.st_size, size)

@@ -11,6 +11,7 @@ from typing import Optional
 from ... import errors
 from ...log import log
 from ...namedtuples import NamedTuple
+from ...unix import posix
 
 MOUNTS = "/proc/self/mountinfo"
 
@@ -80,7 +81,7 @@ def is_read_only(path: str) -> bool:
 def is_mounted_read_only(path: str) -> bool:
     """Whether *path* cannot be written by this path; perhaps by that of another mount."""
     try:
-        return bool(os.statvfs(path).f_flag & _READ_ONLY)
+        return bool(posix.statvfs(path).f_flag & _READ_ONLY)
     except (OSError, AttributeError):  # the system has no statvfs
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import lmdb
@@ -52,7 +53,8 @@ def room_to_delete(maxsize: int) -> int:
 
 def growable(file: str) -> int:
     """The map size to start from where the map has to grow with the data."""
-    return max(FIRST_SIZE, 2 * taken(file), used(file))
+    size = used(file)
+    return max(FIRST_SIZE, 2 * taken(file), size) if AS_LARGE_AS_MAP else max(FIRST_SIZE, 2 * size)
 
 
 def limited(file: str, limit: int) -> int:
@@ -69,9 +71,8 @@ def _reservation() -> int:
 
 def _address_space() -> int:
     try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        resource: Any = import_module("resource")
+        limit: int = resource.getrlimit(resource.RLIMIT_AS)[0]
     except (ImportError, OSError):  # Windows has no such limit
         return 1 << 62
     return 1 << 62 if limit in (resource.RLIM_INFINITY, -1) else limit
