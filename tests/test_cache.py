@@ -784,7 +784,7 @@ def test_after_a_boot_that_interrupted_it_a_cache_is_empty(tmp_path: Path, monke
 
 
 def test_without_locks_a_cache_is_empty_after_each_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cachefile, "_fcntl", None)
+    monkeypatch.setattr(cachefile, "fcntl", None)
     fill(tmp_path)
     with zlmdb.Cache(tmp_path) as cache:
         assert len(cache) == 1

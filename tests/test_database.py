@@ -1028,6 +1028,41 @@ def test_without_a_reservation_run_grows_as_it_goes(make_db: Callable[..., Any],
     assert numbers(db) == {"a": 1}
 
 
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("maxsize", [None, 1 << 21])
+def test_a_file_as_large_as_the_map_does_not_grow_each_time_it_is_opened(
+    path: str, maxsize: Optional[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapsize, "AS_LARGE_AS_MAP", True)
+    file = os.path.join(path, "data.mdb")
+
+    def opened() -> zlmdb.Database[Bigger]:
+        db = zlmdb.open(path, Bigger, maxsize=maxsize)
+        if os.path.getsize(file) < map_size(db):  # as on Windows
+            os.truncate(file, map_size(db))
+        return db
+
+    sizes = set()
+    for _ in range(4):
+        with opened() as db:
+            put(db, a=1)
+            sizes.add(os.path.getsize(file))
+    assert len(sizes) == 1
+    if maxsize is None:
+        with opened() as db:
+            while os.path.getsize(file) in sizes:
+                db.run(lambda t: fill(t, 1))
+                os.truncate(file, map_size(db))
+        with opened() as db:
+            assert 1 << 21 <= map_size(db) < 3 << 20
+            assert numbers(db) == {"a": 1}
+
+
+def map_size(db: Any) -> int:
+    size: int = db._store.environment.info()["map_size"]
+    return size
+
+
 class Brief(NamedTuple):
     data: bytes
     until: Optional[float]

@@ -18,7 +18,7 @@ import pytest
 import zlmdb
 from zlmdb.engines.lmdb import engine, filesystem
 from zlmdb.engines.lmdb.errors import translate
-from zlmdb.store import writerlock
+from zlmdb.store import lockfile, writerlock
 
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
 
@@ -173,7 +173,7 @@ def test_a_file_system_without_locks_is_told_and_leaves_nothing_locked(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     def without_locks() -> None:
-        for module, name in ((fcntl, "flock"), (writerlock, "_flock")):
+        for module, name in ((fcntl, "flock"), (lockfile, "flock"), (writerlock, "flock")):
             monkeypatch.setattr(module, name, refused)
 
     with zlmdb.open(tmp_path / "data", Store) as db:
@@ -184,7 +184,7 @@ def test_a_file_system_without_locks_is_told_and_leaves_nothing_locked(
             with pytest.raises(zlmdb.DiskError, match=r"lock file .* cannot be locked \(.*locks.*\): keep") as caught:
                 write()
             assert caught.value.path == str(tmp_path / "data" / "writer.lock")
-        for module, name in ((fcntl, "flock"), (writerlock, "_flock")):
+        for module, name in ((fcntl, "flock"), (lockfile, "flock"), (writerlock, "flock")):
             monkeypatch.setattr(module, name, real)
         db.auto.rows[2] = "two"
         with db.read() as t:

@@ -101,7 +101,7 @@ def other(path: str) -> Iterator[Other]:
 def test_the_only_process_takes_no_lock(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = lock_of(path)
     write(lock)
-    monkeypatch.setattr(writerlock, "_flock", None)
+    monkeypatch.setattr(writerlock, "flock", None)
     for _ in range(3):
         write(lock)
     assert Path(path).read_bytes()[: lockfile.NAME_SIZE] == b"%-20d" % os.getpid()

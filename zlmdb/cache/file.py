@@ -18,16 +18,11 @@ from typing import IO, Any, NoReturn, Optional
 from .. import Database, DiskError, Error, InvalidDatabase
 from ..directories import NO_ROOM, make_directory
 from ..store.lockfile import NO_LOCKS
+from ..unix import fcntl
 
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
-
-_fcntl: Any
-try:
-    import fcntl as _fcntl
-except ImportError:  # Windows: nobody knows who is the last user, so a cache is never marked clean
-    _fcntl = None
 
 
 def boot() -> str:
@@ -76,7 +71,7 @@ class CacheFile:
         self._users: Optional[IO[bytes]] = users
         try:
             with self._alone():
-                if _fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
+                if fcntl is None or self._is_only_user():  # who uses it now has left the mark of this boot
                     mark = self._read_mark()
                     if not keep and mark != _CLEAN and not is_same_boot(mark, boot()):
                         self._empty()
@@ -126,7 +121,7 @@ class CacheFile:
     def after_fork(self) -> None:
         """In the child: use the file in its own name. What it inherited ends with its parent."""
         inherited = self._users
-        if inherited is None or _fcntl is None:
+        if inherited is None or fcntl is None:
             return
         inherited.close()  # first: the parent may have an exclusive lock by it, which would stay
         self._users = users = self._open_users()
@@ -167,14 +162,14 @@ class CacheFile:
             try:
                 yield
             finally:
-                if _fcntl is not None:  # a process that was forked meanwhile has the file, too, and would keep the lock
-                    _fcntl.flock(guard, _fcntl.LOCK_UN)
+                if fcntl is not None:  # a process that was forked meanwhile has the file, too, and would keep the lock
+                    fcntl.flock(guard, fcntl.LOCK_UN)
 
     @staticmethod
     def _lock(file: IO[bytes], *, exclusive: bool) -> None:
-        if _fcntl is not None:
+        if fcntl is not None:
             try:
-                _fcntl.flock(file, _fcntl.LOCK_EX if exclusive else _fcntl.LOCK_SH)
+                fcntl.flock(file, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
             except OSError as error:
                 if error.errno not in NO_LOCKS:  # an error that a signal handler has raised
                     raise
@@ -185,10 +180,10 @@ class CacheFile:
                 ) from error
 
     def _is_only_user(self) -> bool:
-        if _fcntl is None or self._users is None:
+        if fcntl is None or self._users is None:  # Windows: nobody knows it, so a cache is never marked clean
             return False
         with suppress(OSError):
-            _fcntl.flock(self._users, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+            fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         return False
 
@@ -208,7 +203,7 @@ class CacheFile:
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self._mark)
-        if _fcntl is not None:
+        if fcntl is not None:
             directory = os.open(self._path, os.O_RDONLY)
             try:
                 os.fsync(directory)

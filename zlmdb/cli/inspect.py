@@ -118,7 +118,12 @@ def readers(path: Path, clear: bool, as_json: bool) -> None:
     output.table(rows, as_json)
 
 
+_WINDOWS = os.name == "nt"
+
+
 def _alive(process: int) -> str:
+    if _WINDOWS:  # signal 0 is Ctrl-C there
+        return "unknown"
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -21,6 +21,7 @@ from typing import Any, Optional
 from ..loops import running_loop
 from ..notifier import Notifier, ring_all
 from ..store import openstores
+from ..unix import posix
 
 LOOK = 0.02
 """Seconds between two looks, where no pipe can be made."""
@@ -125,7 +126,7 @@ class _Pipe:
         for attempt in (True, False):
             try:
                 self._make_directory(parent)
-                os.mkfifo(unfinished, 0o600)
+                posix.mkfifo(unfinished, 0o600)
                 break
             except FileNotFoundError:  # who waited there last has removed the directory just now
                 if not attempt:
@@ -141,9 +142,10 @@ class _Pipe:
                 os.unlink(unfinished)
             self.close()
             raise
-        self._poll: Any = select.poll() if hasattr(select, "poll") else None
+        system: Any = select
+        self._poll: Any = system.poll() if hasattr(select, "poll") else None
         if self._poll is not None:
-            self._poll.register(self.reader, select.POLLIN)
+            self._poll.register(self.reader, system.POLLIN)
 
     def _make_directory(self, parent: os.stat_result) -> None:
         with suppress(FileExistsError):

@@ -23,16 +23,14 @@ from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.lockfile import NO_LOCKS, without_locks
 from ..store.store import Store
+from ..unix import fcntl
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
 from .unwritten import unwritten
 
-try:
-    import fcntl
-except ImportError:  # Windows refuses to replace a file that is open
-    fcntl = None  # type: ignore[assignment]
-
 _BLOCK = 1 << 20
+_WINDOWS = os.name == "nt"
+_TO_FLUSH = os.O_RDWR if _WINDOWS else os.O_RDONLY  # Windows flushes only what is open to write
 _BESIDE = ("-lock", "-writer.lock", "-waiting")
 """What follows the name of a data file in those that are made beside it, now or where it is opened by its own name."""
 
@@ -133,7 +131,7 @@ def _swap(of: Store, temporary: str, file: str) -> None:
         try:
             with alone(file, of.engine.lock_file):
                 flush(temporary)
-                os.replace(temporary, file)
+                _replace(temporary, file)
             openstores.moved(of)
         finally:
             of.reopen()
@@ -270,7 +268,17 @@ def publish(temporary: str, final: str, overwrite: bool) -> None:
             return
         if os.path.lexists(final):
             raise FileExistsError(f"{final!r} was created by another program meanwhile")
-    os.replace(temporary, final)
+    _replace(temporary, final)
+
+
+def _replace(temporary: str, final: str) -> None:
+    """Rename *temporary* to *final*. Raises `DatabaseInUse` where Windows refuses that, because *final* is open."""
+    try:
+        os.replace(temporary, final)
+    except PermissionError as error:
+        if not _WINDOWS or not os.path.exists(final):
+            raise
+        raise _in_use(final) from error
 
 
 def _like(file: str, temporary: str) -> None:
@@ -300,7 +308,7 @@ def as_private_as(source: os.stat_result, copy: str) -> None:
 def flush(path: str) -> None:
     """Flush a file, or the names in a directory, to the disk."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, _TO_FLUSH)
     except OSError:  # Windows opens no directories
         return
     try:
@@ -366,6 +374,12 @@ def in_use(path: str) -> bool:
         return False
 
 
+def _in_use(path: str) -> errors.DatabaseInUse:
+    return errors.DatabaseInUse(
+        f"another process has {path!r} open: its file can be replaced after all processes have closed it", path=path
+    )
+
+
 @contextmanager
 def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     """A block in which no other process has the database at *path* open. Raises `DatabaseInUse`.
@@ -377,7 +391,7 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     process's locks on a file when the process closes any descriptor of it.
     """
     lock = registry.engine(path).lock_file if lock is None else lock
-    if fcntl is None or lock is None or not os.path.exists(lock):
+    if fcntl is None or lock is None or not os.path.exists(lock):  # Windows refuses to replace a file that is open
         yield
         return
     with advising(lock):
@@ -390,10 +404,7 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
                 raise without_locks(lock, error) from error
             if error.errno not in (errno.EACCES, errno.EAGAIN):
                 raise
-            raise errors.DatabaseInUse(
-                f"another process has {path!r} open: its file can be replaced after all processes have closed it",
-                path=path,
-            ) from error
+            raise _in_use(path) from error
         yield
     finally:
         os.close(descriptor)

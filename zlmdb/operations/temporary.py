@@ -17,11 +17,7 @@ from contextlib import contextmanager, suppress
 
 from .. import errors
 from ..directories import NO_ROOM, advising
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nothing is removed: nobody can tell who is alive
-    fcntl = None  # type: ignore[assignment]
+from ..unix import fcntl, posix
 
 _NAME = r"\d+\.[0-9a-f]{8}\.tmp"
 
@@ -128,7 +124,7 @@ def _is(path: str, descriptor: int) -> bool:
 
 
 def _remove_remains(directory: str, stem: str) -> None:
-    if fcntl is None or not os.path.isdir(directory):
+    if fcntl is None or not os.path.isdir(directory):  # Windows, where nobody can tell who is alive
         return
     for name in remains(directory, stem):
         with suppress(OSError):  # somebody else's, or locked
@@ -137,12 +133,10 @@ def _remove_remains(directory: str, stem: str) -> None:
 
 def _remove(path: str) -> None:
     """Remove *path*, which this user made, unless it is locked."""
-    if fcntl is None:
-        return
     found = os.lstat(path)
-    if found.st_uid != os.geteuid() or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    if found.st_uid != posix.geteuid() or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         return
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is(path, descriptor):

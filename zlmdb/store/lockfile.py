@@ -15,7 +15,8 @@ ever fail, a writer waits for another one at LMDB's own lock, that is without a 
 
 The kernel ends all these locks with the process, and with the last descriptor of the opened file. They belong to the
 opened file and not to the process, so a forked child closes what it inherited. The numbers below are those of Linux;
-elsewhere, and where the file system has no such locks, no process is alone.
+elsewhere, and where the file system has no such locks, no process is alone. Windows locks bytes, not files: the
+ordinary lock is one on a byte beyond the end there.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ import os
 import struct
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Optional
 
 from .. import errors
+from ..unix import fcntl
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+if fcntl is None:
+    import msvcrt
 
 HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
 
@@ -54,7 +55,7 @@ SETTLING = 0.001
 WAY = 0.002
 """Seconds for which others are given way, longer than one that waits sleeps between two looks at first."""
 
-_HERE, _ALONE = 64, 65  # bytes, beyond the end of the file, that are locked
+_HERE, _ALONE, _FILE = 64, 65, 66  # bytes, beyond the end of the file, that are locked
 _GET, _SET = 36, 37  # F_OFD_GETLK and F_OFD_SETLK, for which Python 3.9 on PyPy has no names
 _SHARED, _EXCLUSIVE, _NONE = (0, 1, 2)  # F_RDLCK, F_WRLCK, F_UNLCK
 _LOCK = struct.Struct("hhqqi4x")  # struct flock: kind, whence, start, length, process
@@ -63,20 +64,52 @@ _IS_ALONE = _LOCK.pack(_EXCLUSIVE, os.SEEK_SET, _ALONE, 1, 0)
 _FREE = struct.pack("h", _NONE)
 
 
+def _lock_byte(file: int, operation: int) -> None:
+    """What `fcntl.flock` does, for Windows: with *operation* `UNLOCK` nothing is done where there is no lock."""
+    system: Any = msvcrt
+    os.lseek(file, _FILE, os.SEEK_SET)
+    try:
+        system.locking(file, system.LK_NBLCK if operation == TRY else system.LK_UNLCK, 1)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise
+        if operation == TRY:  # another process has it
+            raise BlockingIOError(*error.args) from None
+
+
+flock: Any = _lock_byte if fcntl is None else fcntl.flock
+"""Locks an open file, or raises `BlockingIOError` where another process has it: ``flock(file, TRY)``."""
+TRY, UNLOCK = (1, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
+
+
+def _read_at(file: int, size: int, at: int) -> bytes:
+    os.lseek(file, at, os.SEEK_SET)
+    return os.read(file, size)
+
+
+def _write_at(file: int, data: bytes, at: int) -> int:
+    os.lseek(file, at, os.SEEK_SET)
+    return os.write(file, data)
+
+
+# Windows has none. There is one position in a file, but also one thread at a time that comes here.
+read_at: Callable[[int, int, int], bytes] = getattr(os, "pread", _read_at)
+write_at: Callable[[int, bytes, int], int] = getattr(os, "pwrite", _write_at)
+
+
 def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
     """Lock or unlock a *byte*, or ask for a lock that is in the way of that; the kind that the system answers.
 
     Raises `BlockingIOError` or `PermissionError` if another process has it.
     """
-    system: Any = fcntl
-    found: int = _LOCK.unpack(system.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
+    found: int = _LOCK.unpack(fcntl.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
     return found
 
 
 def make_room(file: int) -> mmap.mmap:
     """The lock file as memory. Raises OSError or ValueError if there is no room for it, or it cannot be mapped."""
     if os.fstat(file).st_size < FILE_SIZE:
-        os.pwrite(file, b"\n", FILE_SIZE - 1)
+        write_at(file, b"\n", FILE_SIZE - 1)
     return mmap.mmap(file, FILE_SIZE)
 
 
@@ -105,10 +138,8 @@ def without_locks(path: Optional[str], error: OSError) -> errors.DiskError:
 
 def locked(file: int) -> bool:
     """Whether the lock on *file* could be taken."""
-    if fcntl is None:
-        return True
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        flock(file, TRY)
     except BlockingIOError:
         return False
     return True
@@ -117,7 +148,9 @@ def locked(file: int) -> bool:
 def is_at(file: int, path: str) -> bool:
     """Whether the open *file* is what has that path."""
     try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
+        found = os.stat(path)
+        # Windows lets nobody remove a file that is open, and may not tell which one it is.
+        return os.name == "nt" or os.path.samestat(os.fstat(file), found)
     except OSError:
         return False
 
@@ -126,10 +159,9 @@ def enter(file: int) -> Optional[bool]:
     """Say that this process is here. Whether another one is alone, or may be; None where there are no such locks."""
     if not HAS_LOCKS:
         return None
-    system: Any = fcntl
     try:  # as the functions below, with fewer calls, since each opening of a file does this
-        system.fcntl(file, _SET, _BE_HERE)
-        found: bytes = system.fcntl(file, _GET, _IS_ALONE)
+        fcntl.fcntl(file, _SET, _BE_HERE)
+        found: bytes = fcntl.fcntl(file, _GET, _IS_ALONE)
         return found[:2] != _FREE
     except OSError:
         return None
@@ -164,10 +196,10 @@ def is_one_alone(file: int) -> bool:
 
 def interrupt(file: int) -> None:
     """Have the process that is alone go back to the ordinary lock with its next write."""
-    os.pwrite(file, b"\1", OTHERS)
+    write_at(file, b"\1", OTHERS)
     time.sleep(SETTLING)
 
 
 def is_busy(file: int) -> bool:
     """Whether the process that was interrupted is still in the write that it had begun before."""
-    return os.pread(file, 1, BUSY) == b"\1" and is_one_alone(file)
+    return read_at(file, 1, BUSY) == b"\1" and is_one_alone(file)

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 from weakref import ref
 
 from .. import errors
@@ -26,17 +26,12 @@ from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over, was_kept
 from .holds import Hold, Holder, begun_at, is_alive, nested, refuse_to_wait, wake
-from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, WANTED, is_at
+from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, TRY, UNLOCK, WANTED, flock, is_at, read_at, write_at
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .blockgroups import Turn
-
-try:
-    import fcntl
-except ImportError:  # Windows: within the process only
-    fcntl = None  # type: ignore[assignment]
 
 _get_ident = threading.get_ident
 
@@ -44,8 +39,7 @@ PATIENCE = 1.0
 """Seconds after which a wait for another writer is logged."""
 
 _READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TRY, _UNLOCK = (0, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
-_flock: Any = None if fcntl is None else fcntl.flock
+_TO_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
 _LOOKS = 30
 """So often a wait for another process only gives way: most write transactions end sooner than a sleep would."""
 
@@ -132,7 +126,7 @@ class WriterLock:
                 if turn is not None:
                     return turn
             self._wait_for_thread(hold, timeout)
-        if self.path is not None and fcntl is not None:
+        if self.path is not None:
             try:
                 if self.alone is not None and self._is_still_alone():
                     return None
@@ -145,7 +139,7 @@ class WriterLock:
                 if name is not None and name[WANTED]:
                     lockfile.give_way(name)
                 try:
-                    fcntl.flock(file, _TRY)
+                    flock(file, TRY)
                 except BlockingIOError:
                     self._wait_for_process(partial(lockfile.locked, file), start, timeout)
                 name = self._name
@@ -176,7 +170,7 @@ class WriterLock:
                     return True
                 self.release(hold)
                 return False
-            _flock(self._file, _TRY)
+            flock(self._file, TRY)
             if name[:NAME_SIZE] != self._signature:
                 self._sign(self._file or 0)
         except BaseException as error:
@@ -196,7 +190,7 @@ class WriterLock:
                 if alone is not None:
                     alone[BUSY] = 0
                 elif file is not None:
-                    _flock(file, _UNLOCK)
+                    flock(file, UNLOCK)
             except (OSError, ValueError):  # the file system has lost its locks: this one ends with the file
                 self.close()
             del self._claims[0]
@@ -255,7 +249,7 @@ class WriterLock:
         Raises `WriterTimeout`.
         """
         file = self._file
-        if file is None or self.path is None or fcntl is None or is_at(file, self.path):
+        if file is None or self.path is None or is_at(file, self.path):
             return
         log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
         self.close()
@@ -423,7 +417,7 @@ class WriterLock:
     def _sign(self, file: int) -> None:
         """Write the process id into the file, and keep the file mapped, so that reading it takes no system call."""
         with suppress(OSError, ValueError):  # on a full disk, others do not learn who holds it
-            os.pwrite(file, self._signature, 0)
+            write_at(file, self._signature, 0)
             if self._name is None:
                 self._name = lockfile.make_room(file)
 
@@ -435,7 +429,7 @@ class WriterLock:
             with suppress(OSError):
                 mode &= os.stat(self._like).st_mode | 0o600
         try:
-            self._opened.extend(map(os.open, (path,), (os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,), (mode,)))
+            self._opened.extend(map(os.open, (path,), (_TO_LOCK,), (mode,)))
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(
@@ -447,7 +441,7 @@ class WriterLock:
 
     def _other_process(self) -> str:
         try:
-            return f"process {int(os.pread(self._file or 0, NAME_SIZE, 0))}"
+            return f"process {int(read_at(self._file or 0, NAME_SIZE, 0))}"
         except (OSError, ValueError):
             return "an unknown process"
 

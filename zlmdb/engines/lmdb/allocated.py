@@ -36,18 +36,20 @@ def allocate_locks(lock: str, readers: int, mode: int) -> None:
 
     On a full disk its first page must do, which an existing file has. Raises `DiskError` if it has not.
     """
+    if not hasattr(os, "posix_fallocate"):  # as on Windows, which makes no holes
+        return
     size = readers * _READER + _HEAD
     try:
-        found = os.stat(lock)
+        found: Any = os.stat(lock)
         if found.st_blocks * _BLOCK >= found.st_size >= size:
             return
         size = max(found.st_size, size)
     except FileNotFoundError:
         pass
-    except (OSError, AttributeError):  # Windows has no st_blocks, and no holes
+    except OSError:  # opening the database says what is wrong
         return
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, mode)
     except OSError:  # opening the database says what is wrong
         return
     try:

@@ -395,8 +395,9 @@ class LmdbEngine:
 
     def _limited_size(self, limit: int) -> int:
         """The map size for a file of at most *limit* bytes, with room for deletions, or for what it takes already."""
-        size = max(limit, mapsize.used(self.file))
-        return size if self.options.writemap else size + mapsize.room_to_delete(limit)  # that is allocated as it is
+        if self.options.writemap:  # that is allocated as it is
+            return max(limit, mapsize.used(self.file))
+        return mapsize.limited(self.file, limit)
 
     def require_room(
         self, env: lmdb.Environment, txn: lmdb.Transaction[Any], handles: Iterable[Handle], begun: float
@@ -446,7 +447,7 @@ class LmdbEngine:
         return self._full(details) if isinstance(error, lmdb.MapFullError) else ours
 
     def _full(self, details: dict[str, Any], reason: str = "") -> errors.DatabaseFull:
-        limit, size = self.options.maxsize, mapsize.used(self.file)
+        limit, size = self.options.maxsize, mapsize.taken(self.file)
         if limit is None:
             text = f"the memory map of {self.path!r} is full: it grows before the next transaction, run this one again"
         else:

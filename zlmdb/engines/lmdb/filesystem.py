@@ -11,6 +11,7 @@ from typing import Optional
 from ... import errors
 from ...log import log
 from ...namedtuples import NamedTuple
+from ...unix import posix
 
 MOUNTS = "/proc/self/mountinfo"
 
@@ -56,7 +57,7 @@ def copy_up(file: str) -> None:
     writer reads the old one for ever.
     """
     with suppress(OSError):  # there is none yet, or this user may not
-        os.close(os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0)))
+        os.close(os.open(file, os.O_RDWR))
 
 
 class Mount(NamedTuple):
@@ -80,7 +81,7 @@ def is_read_only(path: str) -> bool:
 def is_mounted_read_only(path: str) -> bool:
     """Whether *path* cannot be written by this path; perhaps by that of another mount."""
     try:
-        return bool(os.statvfs(path).f_flag & _READ_ONLY)
+        return bool(posix.statvfs(path).f_flag & _READ_ONLY)
     except (OSError, AttributeError):  # the system has no statvfs
         return False
 

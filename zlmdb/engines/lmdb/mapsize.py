@@ -5,9 +5,14 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import lmdb
+
+from ... import errors
+from .access import open_to_read
+from .pages import PageFile
 
 TIB = 1 << 40
 RESERVATION = TIB
@@ -21,6 +26,9 @@ FIRST_SIZE = 64 << 20
 
 LEAST = 8 * mmap.PAGESIZE
 """The least `maxsize`, in bytes: in less, LMDB cannot even make the catalogue."""
+
+AS_LARGE_AS_MAP = sys.platform == "win32"
+"""Whether LMDB makes the file as large as the map. Then it cannot be smaller where another process has it open."""
 
 _reserved = 0
 
@@ -45,7 +53,13 @@ def room_to_delete(maxsize: int) -> int:
 
 def growable(file: str) -> int:
     """The map size to start from where the map has to grow with the data."""
-    return max(FIRST_SIZE, 2 * used(file))
+    size = used(file)
+    return max(FIRST_SIZE, 2 * taken(file), size) if AS_LARGE_AS_MAP else max(FIRST_SIZE, 2 * size)
+
+
+def limited(file: str, limit: int) -> int:
+    """The map size for data of at most *limit* bytes and `room_to_delete`, or for what *file* has already."""
+    return max(max(limit, taken(file)) + room_to_delete(limit), used(file))
 
 
 def _reservation() -> int:
@@ -57,12 +71,23 @@ def _reservation() -> int:
 
 def _address_space() -> int:
     try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        resource: Any = import_module("resource")
+        limit: int = resource.getrlimit(resource.RLIMIT_AS)[0]
     except (ImportError, OSError):  # Windows has no such limit
         return 1 << 62
     return 1 << 62 if limit in (resource.RLIM_INFINITY, -1) else limit
+
+
+def taken(file: str) -> int:
+    """The bytes of all pages of the data file, of those too that are free; 0 while there is none."""
+    if not AS_LARGE_AS_MAP:
+        return used(file)
+    try:
+        with open_to_read(file) as data:
+            pages = PageFile(data, file)
+    except (OSError, errors.Error):  # opening the database says what is wrong
+        return used(file)
+    return (pages.metas[0].last + 1) * pages.page_size
 
 
 def used(file: str) -> int:

@@ -16,11 +16,7 @@ from typing import Optional
 
 from ... import errors
 from ...handlers import close_files
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nobody removes a file that is open
-    fcntl = None  # type: ignore[assignment]
+from ...unix import fcntl
 
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
 
@@ -32,7 +28,7 @@ class Present:
 
     def __init__(self, file: str) -> None:
         self._opened: list[int] = []
-        self._opened.extend(map(os.open, (file,), (os.O_RDONLY | os.O_CLOEXEC,)))  # in one step, as it is closed
+        self._opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
         self.descriptor = self._opened[0]
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
@@ -52,7 +48,7 @@ def enter(file: str, lock: str) -> Optional[Present]:
     None where that cannot be, as of a new file. Raises `DatabaseInUse` if *lock* is to be made, and another process has
     the file open.
     """
-    if fcntl is None:
+    if fcntl is None:  # Windows, where nobody removes a file that is open
         return None
     try:
         present = Present(file)
