@@ -1,82 +1,100 @@
-"""The fields of a model class: how to take each from an object, and how to create an object from them."""
+"""The kinds of model classes: the fields of each with their defaults, and how an object is made of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-import keyword
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
-from ..base import typename
-from ..describe import extras
-from ..pydantics import argument, fields_of, is_pydantic
-from .markers import Id
+from .pydantics import argument, fields_of, is_pydantic
+
+_MISSING: Any = object()
 
 
 class Member:
     """A field as its class lists it."""
 
-    def __init__(self, name: str, get: str, build: str = "$") -> None:
-        """*get* and *build* are templates: of the object, and of the field's value in the call that makes one."""
-        self.name, self.get, self.build = name, get, build
+    def __init__(self, name: str, get: str = "", build: str = "", argument: str = "") -> None:
+        """*get* and *build* are templates: of the object, and of the field's value in the call that makes one.
+
+        In that call it may be given as *argument*, by default its name.
+        """
+        self.name, self.get, self.argument = name, get or f"$.{name}", argument or name
+        self.build = build or f"{self.argument}=$"
+        self.stored = name
+        """Its name in the stored map."""
+        self.required = True
+        """Whether it must be given. Attrs and msgspec are not asked: they know it themselves."""
+        self.absent = False
+        """Whether values may be without it, as without a key of a TypedDict."""
         self.late = False
         """Whether it is no argument, but set after the object is made."""
         self.id: Optional[int] = None
         self.has_default = False
         self.default: Any = None
         self.factory: Optional[Callable[[], Any]] = None
+        self.factory_of_object: Optional[Callable[[Any], Any]] = None
+        """What makes the default of the object whose other fields are set (attrs)."""
 
     def given(self, metadata: Mapping[Any, Any]) -> None:
         """Take the id from *metadata*, if there is one."""
         number: Any = metadata.get("id")
         self.id = int(number) if number is not None else None
 
-    def defaults(self, value: Any) -> None:
-        """Give it a default."""
-        self.has_default, self.default = True, value
+    def defaults(self, value: Any, factory: Any, missing: Any) -> None:
+        """Give it a default: *value*, or what *factory* makes, of which at least one is *missing*."""
+        if value is not missing:
+            self.required, self.has_default, self.default = False, True, value
+        elif factory is not missing:
+            self.required, self.factory = False, factory
 
 
-def given_id(member: Optional[Member], hint: Any) -> Optional[int]:
-    """The id that a class gives its field *member* of the type *hint*: by metadata, or by an `Id`."""
-    if member is not None and member.id is not None:
-        return member.id
-    return next((extra.number for extra in extras(hint) if isinstance(extra, Id)), None)
+class ModelClass:
+    """What kind of model class *cls* is, and its *members*."""
+
+    def __init__(self, cls: Any, kind: str, members: list[Member], *, hooked: bool = False) -> None:
+        """*hooked*: whether the class has a say in what an object holds: a validator, a ``__post_init__``."""
+        self.cls, self.kind, self.members, self.hooked = cls, kind, members, hooked
+        self.call = "{$}" if kind == "TypedDict" else "cls($)"
+        """How an object is made: ``cls`` stands for the class and ``$`` for the arguments."""
+
+    def is_custom(self) -> bool:
+        """Whether making an object calls code of the class: *hooked*, or an ``__init__`` or ``__new__`` of its own."""
+        cls = self.cls
+        if self.hooked:
+            return True
+        if self.kind == "dataclass":
+            return not _own_init(cls)
+        if self.kind == "attrs":
+            return hasattr(cls, "__attrs_init__") or "__attrs_attrs__" not in vars(_owner(cls, "__init__"))
+        if self.kind == "NamedTuple":
+            return "_fields" not in vars(_owner(cls, "__new__")) or _owner(cls, "__init__") is not object
+        return False
 
 
-def members(cls: Any, where: str) -> tuple[list[Member], str, bool]:
-    """The fields of *cls*, the call that makes an object, and whether the class has a say in that.
+def model_class(cls: Any, where: str) -> Optional[ModelClass]:
+    """What is known of *cls*, which stands at *where*; None for what is no model class.
 
-    In the call, ``cls`` stands for the class and ``$`` for the arguments. Raises TypeError for what is no model class.
+    Raises TypeError for a Pydantic model whose objects cannot be made of their fields.
     """
     if hasattr(cls, "__dataclass_fields__"):
-        return _dataclass(cls), "cls($)", hasattr(cls, "__post_init__") or not _own_init(cls)
+        return ModelClass(cls, "dataclass", _dataclass(cls), hooked=hasattr(cls, "__post_init__"))
     if hasattr(cls, "__attrs_attrs__"):
         found = cls.__attrs_attrs__
         checks = any(field.validator is not None or field.converter is not None for field in found)
-        made = not hasattr(cls, "__attrs_init__") and "__attrs_attrs__" in vars(_owner(cls, "__init__"))
-        return (
-            [_attribute(field) for field in found],
-            "cls($)",
-            checks or not made or hasattr(cls, "__attrs_post_init__"),
-        )
+        hooked = checks or hasattr(cls, "__attrs_post_init__")
+        return ModelClass(cls, "attrs", [_attribute(field) for field in found], hooked=hooked)
     if hasattr(cls, "__struct_config__"):
-        return _struct(cls), "cls($)", hasattr(cls, "__post_init__")
+        return ModelClass(cls, "Struct", _struct(cls), hooked=hasattr(cls, "__post_init__"))
     if is_pydantic(cls):
-        return _pydantic(cls, where), "cls($)", True
+        return ModelClass(cls, "Pydantic", _pydantic(cls, where), hooked=True)
     mro: tuple[Any, ...] = getattr(cls, "__mro__", ())
     if tuple in mro and hasattr(cls, "_fields"):
-        made = "_fields" in vars(_owner(cls, "__new__")) and _owner(cls, "__init__") is object
-        return _namedtuple(cls), "cls($)", not made
+        return ModelClass(cls, "NamedTuple", _namedtuple(cls))
     if dict in mro and hasattr(cls, "__total__"):
-        if cls.__optional_keys__:
-            raise TypeError(f"{where}: {typename(cls)}: FlatBuffers needs all keys of a TypedDict; use Optional")
-        names: list[str] = sorted(cls.__required_keys__)
-        return [Member(name, f"$[{_literal(name)}]", f"{_literal(name)}: $") for name in names], "{$}", False
-    raise TypeError(
-        f"{where}: {typename(cls)} cannot be stored as FlatBuffers: use a dataclass, an attrs class, a NamedTuple, a "
-        "TypedDict or a msgspec.Struct, or give build= and cast="
-    )
+        return ModelClass(cls, "TypedDict", _typed_dict(cls))
+    return None
 
 
 def _literal(key: str) -> str:
@@ -138,44 +156,42 @@ def _dataclass(cls: Any) -> list[Member]:
     found: list[Member] = []
     for field in dataclasses.fields(cls):
         keyword = getattr(field, "kw_only", False) is True
-        member = Member(field.name, f"$.{field.name}", f"{field.name}=$" if keyword else "$")
+        member = Member(field.name, build="" if keyword else "$")
         member.late = not field.init
         member.given(field.metadata)
-        if field.default is not dataclasses.MISSING:
-            member.defaults(field.default)
-        elif field.default_factory is not dataclasses.MISSING:
-            member.factory = field.default_factory
+        member.defaults(field.default, field.default_factory, dataclasses.MISSING)
         found.append(member)
     return found
 
 
 def _attribute(field: Any) -> Member:
-    argument = getattr(field, "alias", None) or field.name.lstrip("_")
-    member = Member(field.name, f"$.{field.name}", f"{argument}=$")
+    member = Member(field.name, argument=getattr(field, "alias", None) or field.name.lstrip("_"))
     member.late = not field.init
     member.given(field.metadata)
     factory: Any = getattr(field.default, "factory", None)
     if factory is not None and hasattr(field.default, "takes_self"):
-        member.factory = factory if not field.default.takes_self else None
+        if field.default.takes_self:
+            member.factory_of_object = factory
+        else:
+            member.factory = factory
     elif getattr(field.default, "name", "") != "NOTHING":
-        member.defaults(field.default)
+        member.has_default, member.default = True, field.default
+    member.required = False
     return member
 
 
 def _struct(cls: Any) -> list[Member]:
+    """The members as `msgspec.structs.fields` gives them, which needs all names that the annotations use."""
     import msgspec
 
-    found: list[Member] = []
-    for field in msgspec.structs.fields(cls):
-        if keyword.iskeyword(field.name):  # which `msgspec.defstruct` takes
-            raise TypeError(
-                f"{typename(cls)}.{field.name}: a field in FlatBuffers cannot have the name of a Python keyword"
-            )
-        member = Member(field.name, f"$.{field.name}", f"{field.name}=$")
-        if field.default is not msgspec.NODEFAULT:
-            member.defaults(field.default)
-        elif field.default_factory is not msgspec.NODEFAULT:
-            member.factory = field.default_factory
+    missing, found = msgspec.NODEFAULT, list[Member]()
+    defaults = (missing,) * (len(cls.__struct_fields__) - len(cls.__struct_defaults__)) + cls.__struct_defaults__
+    for name, stored, default in zip(cls.__struct_fields__, cls.__struct_encode_fields__, defaults):
+        member = Member(name)
+        member.stored = stored
+        made = type(default).__module__.startswith("msgspec") and hasattr(default, "factory")
+        member.defaults(missing if made else default, default.factory if made else missing, missing)
+        member.required = False
         found.append(member)
     return found
 
@@ -183,20 +199,26 @@ def _struct(cls: Any) -> list[Member]:
 def _pydantic(cls: Any, where: str) -> list[Member]:
     found: list[Member] = []
     for name, field in fields_of(cls).items():
-        member = Member(name, f"$.{name}", f"{argument(cls, name, where)}=$")
-        if field.default_factory is not None:
-            member.factory = field.default_factory
-        elif not field.is_required():
-            member.defaults(field.default)
+        member = Member(name, argument=argument(cls, name, where))
+        if not field.is_required():
+            made = field.default_factory
+            member.defaults(field.default if made is None else _MISSING, made, _MISSING)
         found.append(member)
     return found
 
 
 def _namedtuple(cls: Any) -> list[Member]:
+    found = [Member(name, build="$") for name in cls._fields]
+    for member in found:
+        member.defaults(cls._field_defaults.get(member.name, _MISSING), _MISSING, _MISSING)
+    return found
+
+
+def _typed_dict(cls: Any) -> list[Member]:
     found: list[Member] = []
-    for name in cls._fields:
-        member = Member(name, f"$.{name}")
-        if name in cls._field_defaults:
-            member.defaults(cls._field_defaults[name])
+    for name in sorted(cls.__required_keys__ | cls.__optional_keys__):
+        member = Member(name, f"$[{_literal(name)}]", f"{_literal(name)}: $")
+        member.absent = name in cls.__optional_keys__
+        member.required = not member.absent
         found.append(member)
     return found
