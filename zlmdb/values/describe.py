@@ -13,7 +13,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Callable, Literal, Optional, TypeVar
 
-from ..typeargs import UNIONS, nested_types, own_names, type_hints
+from ..typeargs import UNIONS, filled, nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
 from .flat.markers import Id
 from .modelclasses import Member, model_class
@@ -381,14 +381,6 @@ def _contains(annotation: Any, alias: Any, seen: set[int]) -> bool:
         seen.add(id(annotation))
         parts.append(annotation.__value__)
     return any(_contains(part, alias, seen) for part in parts if part is not None)
-
-
-def filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
-    """*annotation* of a generic class with its type variables filled in."""
-    if is_a(annotation, TypeVar):
-        return given.get(annotation, annotation)
-    parameters = getattr(annotation, "__parameters__", ()) if given and typing.get_origin(annotation) else ()
-    return annotation[tuple(given.get(one, one) for one in parameters)] if parameters else annotation
 
 
 def bound_types(cls: Any, args: tuple[Any, ...], hints: Mapping[str, Any]) -> dict[str, Any]:

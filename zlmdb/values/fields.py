@@ -30,7 +30,7 @@ from .flat.markers import I32, I64, InStruct, Width
 from .modelclasses import Member
 from .shapes import NamedTupleRecord
 
-_SCALARS: dict[Any, str] = {
+SCALARS: dict[Any, str] = {
     type(None): "none", bool: "bool", int: "int", float: "float", complex: "complex", str: "str", bytes: "bytes",
     bytearray: "bytes", memoryview: "bytes", UUID: "uuid", datetime: "datetime", date: "date", time: "time",
     timedelta: "timedelta", Decimal: "decimal",
@@ -86,8 +86,8 @@ class _Reading:
             return "none"
         if is_free(annotation):
             return "any"
-        if isinstance(annotation, type) and annotation in _SCALARS:
-            return _SCALARS[annotation]
+        if isinstance(annotation, type) and annotation in SCALARS:
+            return SCALARS[annotation]
         same: Any = renamed(annotation)
         if same is not None:
             return self.type(same)
