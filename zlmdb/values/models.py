@@ -1,7 +1,7 @@
 """Model classes as values: the common part of the formats JSON, CBOR and MessagePack.
 
-On CPython msgspec converts, in C. PyPy has no msgspec; there `loading` creates the objects and `shapes` does the rest.
-The bytes of MessagePack and CBOR are the same on both; golden vectors in the tests check this.
+On CPython msgspec converts, in C. PyPy has no msgspec; there cattrs creates the objects and `shapes` does the rest. The
+bytes of MessagePack and CBOR are the same on both; golden vectors in the tests check this.
 """
 
 from __future__ import annotations
