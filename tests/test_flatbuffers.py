@@ -45,7 +45,7 @@ from zlmdb.values import (
 from zlmdb.values.depth import DEPTH
 from zlmdb.values.fields import fields_of
 from zlmdb.values.flat import runtime
-from zlmdb.values.flat.members import is_bare
+from zlmdb.values.modelclasses import is_bare
 
 pytestmark = pytest.mark.twice  # encodings do not depend on the version of Python
 
@@ -1251,3 +1251,11 @@ class Halves(_Halves):
 def test_what_its_own_constructor_cannot_make_again_is_not_stored(value: Any) -> None:
     with pytest.raises(EncodeError):
         serializer(FlatBuffers[type(value)]).encode(value)
+
+
+@pytest.mark.skipif(msgspec is None, reason="needs msgspec")
+def test_structs_of_a_function_find_each_other_by_localns() -> None:
+    Inner = msgspec.defstruct("Inner", [("a", int)])
+    Outer = msgspec.defstruct("Outer", [("x", "Inner"), ("y", int, 3)])
+    codec: Any = serializer(FlatBuffers[Outer], localns={"Inner": Inner})
+    assert codec.decode(codec.encode(Outer(Inner(1)))) == Outer(Inner(1), 3)

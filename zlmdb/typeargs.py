@@ -42,17 +42,17 @@ def _arguments(declared: Any, base: type) -> tuple[Any, ...]:
     for parent in vars(generic).get("__orig_bases__", generic.__bases__):
         parent_class: Any = get_origin(parent) or parent
         if isinstance(parent_class, type) and issubclass(parent_class, base):
-            return tuple(_substituted(argument, given) for argument in _arguments(parent, base))
+            return tuple(filled(argument, given) for argument in _arguments(parent, base))
     return ()
 
 
-def _substituted(argument: Any, given: Mapping[Any, Any]) -> Any:
-    if isinstance(argument, TypeVar):
-        return given.get(argument, argument)
-    parameters = getattr(argument, "__parameters__", ())
-    if not parameters or get_origin(argument) is None:  # before Python 3.11 ``list[K]`` passes for a class
-        return argument
-    return argument[tuple(given.get(parameter, parameter) for parameter in parameters)]
+def filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
+    """*annotation* with its type variables filled in, as far as they are *given*."""
+    if isinstance(annotation, TypeVar):
+        return given.get(annotation, annotation)
+    # Before Python 3.11 ``list[K]`` passes for a class.
+    parameters = getattr(annotation, "__parameters__", ()) if given and get_origin(annotation) is not None else ()
+    return annotation[tuple(given.get(one, one) for one in parameters)] if parameters else annotation
 
 
 def resolved(argument: Any, globalns: Mapping[str, Any], localns: Optional[Mapping[str, Any]]) -> Any:

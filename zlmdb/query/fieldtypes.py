@@ -13,9 +13,8 @@ from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
 from ..typeargs import UNIONS, annotated_names, nested_types, type_hints
 from ..values.base import is_a, is_free, typename
-from ..values.describe import bound_types, renamed
+from ..values.describe import bound_types, qualifier, renamed
 
-QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 _MAPPINGS: set[Any] = {
     dict,
     OrderedDict,
@@ -104,7 +103,7 @@ def without_none(annotation: Any) -> Any:
     if same is not None:
         return without_none(same)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated or getattr(origin, "_name", None) in QUALIFIERS:
+    if origin is Annotated or qualifier(annotation) is not None:
         return without_none(args[0])
     if origin in UNIONS and type(None) in args:
         rest = tuple(arg for arg in args if arg is not type(None))

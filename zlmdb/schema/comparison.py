@@ -124,9 +124,7 @@ def compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
 
 def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the file must change for *declared*."""
-    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
-        return True
-    if slot.building and unfinished(slot, declared):
+    if slot is None or _lacks_parts(slot, declared):
         return True
     if slot.fields == declared.described and not drop_indexes:
         if slot.model != declared.value.model and _is_wider(slot, declared):
@@ -145,9 +143,7 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
 
 def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
-    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
-        return True
-    if slot.building and unfinished(slot, declared):
+    if slot is None or _lacks_parts(slot, declared):
         return True
     found = verdict(slot, declared, opening=True)
     if found.relation is not None and found.relation.renames:
@@ -155,6 +151,13 @@ def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bo
     return bool(
         (drop_indexes and undeclared_indexes(slot, declared)) or indexes_to_build(slot, declared, found, drop_indexes)
     )
+
+
+def _lacks_parts(slot: Slot, declared: Declaration) -> bool:
+    """Whether the types of the table, its feed, or entries of its indexes are missing."""
+    if slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
+        return True
+    return bool(slot.building and unfinished(slot, declared))
 
 
 def unfinished(slot: Slot, declared: Declaration) -> list[str]:

@@ -11,7 +11,7 @@ from ..store.slots import Slot
 from ..values.base import Serializer, is_a
 from ..values.description import Description, format_of
 from ..values.msgpack import MsgpackSerializer
-from ..values.resolve import from_name
+from ..values.resolve import from_name, inside, of_format
 from .declaration import Declaration
 
 _BY_OBJECT = ("pickle", "flatbuffers")
@@ -54,13 +54,8 @@ def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = Fa
     from ..values.makemodel import make_model  # late: few files need it
 
     plain: Serializer[Any] = MsgpackSerializer()
-    outer: Serializer[Any] = from_name(name.replace(str(form), "pickle"))
     model = None if slot.fields is None else make_model(slot.fields)
-    inner = _of_model(str(form), model)
-
-    def loaded(data: Any) -> Any:
-        return inner.decode(outer.decode(data))
-
+    _, loaded = inside(name, _of_model(str(form), model))
     if model is None:
         return Plain(loaded, plain.unchecked().encode, "msgpack")
     to_plain: Serializer[Any] = MsgpackSerializer(model, checked=False)
@@ -76,13 +71,11 @@ def _declares_pickles(declared: Optional[Declaration]) -> bool:
 
 
 def _of_model(form: str, model: Any) -> Serializer[Any]:
-    if form == "pickle":
-        from ..values.pickle import PickleSerializer
+    if form != "pickle":
+        return of_format(form, model)
+    from ..values.pickle import PickleSerializer
 
-        return PickleSerializer() if model is None else PickleSerializer(model)
-    from ..values.flatbuffers import FlatBuffersSerializer
-
-    return FlatBuffersSerializer(model)
+    return PickleSerializer(model)
 
 
 def _with_defaults(decode: Callable[[Any], Any], fields: Optional[Description]) -> Callable[[Any], Any]:
@@ -112,9 +105,7 @@ def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
         return declared.value.decode
     if format_of(declared.value.name) == form and name == declared.value.name:
         return declared.value.decode
-    outer = from_name(name.replace(form, "pickle"))
-    inner = _typed(form, declared)
-    return lambda data: inner.decode(outer.decode(data))
+    return inside(name, of_format(form, declared.model, declared.names))[1]
 
 
 def other_fields(name: str, declared: Declaration, data: Any) -> str:
@@ -135,15 +126,3 @@ def other_fields(name: str, declared: Declaration, data: Any) -> str:
     said = [f"it has {', '.join(more)}, which the class lacks"] if more else []
     said += [f"it lacks {', '.join(lacking)}"] if lacking else []
     return f" ({'; '.join(said)})" if said else ""
-
-
-def _typed(form: str, declared: Declaration) -> Serializer[Any]:
-    if form == "msgpack":
-        return MsgpackSerializer.for_type(declared.model, localns=declared.names)
-    if form == "json":
-        from ..values.json import JsonSerializer
-
-        return JsonSerializer.for_type(declared.model, localns=declared.names)
-    from ..values.cbor import CborSerializer
-
-    return CborSerializer.for_type(declared.model, localns=declared.names)

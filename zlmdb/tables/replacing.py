@@ -21,7 +21,7 @@ from ..query.following.code import ByCode
 from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Choice
 from ..query.recordpaths import taken
-from ..values.flat.members import is_bare
+from ..values.modelclasses import is_bare
 from .compiled.selected import Rows, Setting, setting_of
 from .executor.execution import programs_of
 from .executor.indexfacts import vouches

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Optional
+from typing import Any
 
 from ..errors import EncodeError
 from .array import ArraySerializer
-from .base import is_a, show, typename
+from .base import show, typename
 from .scalars import Form, Kind, Shape
-
-
-def array_of(annotation: Any, extras: Iterable[Any]) -> Optional[ArraySerializer]:
-    """The serializer of arrays that ``Annotated[annotation, *extras]`` asks for, if it does."""
-    for extra in extras:
-        if is_a(extra, ArraySerializer):
-            given: ArraySerializer = extra
-            return given
-        if is_a(extra, type) and issubclass(extra, ArraySerializer):
-            made: Any = extra.for_type(annotation)  # checkers know that it is a Serializer
-            arrays: ArraySerializer = made
-            return arrays
-    return None
 
 
 class ArrayField(Shape):

@@ -11,11 +11,13 @@ import enum
 import sys
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Callable, Literal, Optional, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Callable, Literal, Optional, TypeVar
 
-from ..typeargs import UNIONS, nested_types, own_names, type_hints
+from ..typeargs import UNIONS, filled, nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
-from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
+from .flat.markers import Id
+from .modelclasses import Member, model_class
+from .pydantics import PydanticRecord, hints_of, is_pydantic
 from .scalars import Choice, Float, Form, Leaf, PlainData, Shape, enum_choice, literal_choice, scalars
 from .shapes import (
     DictOf,
@@ -31,6 +33,9 @@ from .shapes import (
     walk,
 )
 from .was import Was
+
+if TYPE_CHECKING:
+    from .array import ArraySerializer
 
 LISTS: set[Any] = {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable}
 SETS: set[Any] = {set, frozenset, abc.Set, abc.MutableSet}
@@ -93,12 +98,11 @@ class Reader:
 
     def annotated(self, args: tuple[Any, ...], where: str) -> Shape:
         """The shape of an Annotated."""
-        if any(getattr(extra, "makes_arrays", False) for extra in args[1:]):
-            from .arrayfields import ArrayField, array_of  # late: few models have arrays
+        arrays = arrays_of(args)
+        if arrays is not None:
+            from .arrayfields import ArrayField  # late: few models have arrays
 
-            arrays = array_of(args[0], args[1:])
-            if arrays is not None:
-                return ArrayField(arrays, self.form)
+            return ArrayField(arrays, self.form)
         shape = self.shape(args[0], where)
         if any(type(extra).__module__.startswith("msgspec") for extra in args[1:]):
             return Constrained(shape)
@@ -166,28 +170,31 @@ class Reader:
             raise TypeError(f"{where}: {typename(annotation)} is not a type that can be stored{advice}")
         if issubclass(cls, enum.Enum):
             return enum_choice(cls)
-        record, names = model_record(cls, where)
+        record, listed = model_record(cls, where)
         record.annotation = annotation
         self.records[annotation] = record
         hints = self.hints(cls)
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
             raise TypeError(f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored")
-        self.define(record, names, hints, args, where)
+        self.define(record, listed, hints, args, where)
         return record
 
-    def define(self, record: Record, names: Names, hints: Mapping[str, Any], args: tuple[Any, ...], where: str) -> None:
-        """Give *record* the fields *names* of the types *hints*, with *args* for the type variables of its class."""
+    def define(
+        self, record: Record, listed: Sequence[Member], hints: Mapping[str, Any], args: tuple[Any, ...], where: str
+    ) -> None:
+        """Give *record* the fields *listed*, of the types *hints*, with *args* for the type variables of its class."""
         cls = typing.get_origin(record.annotation) or record.annotation
         hints = bound_types(cls, args, hints)
         record.define(
             Field(
-                name,
-                stored,
-                self.shape(hints.get(name, Any), f"{where}.{name}"),
-                required,
-                former_names(hints.get(name)),
+                one.name,
+                one.stored,
+                self.shape(hints.get(one.name, Any), f"{where}.{one.name}"),
+                _is_required(one, qualifier(hints.get(one.name))),
+                former_names(hints.get(one.name)),
+                one,
             )
-            for name, stored, required in _qualified(names, hints)
+            for one in listed
         )
 
     def hints(self, cls: Any) -> dict[str, Any]:
@@ -247,43 +254,35 @@ def check_union(label: str, members: Sequence[Shape], where: str) -> None:
             )
 
 
-# A field as its class lists it: name, name when stored, whether it must be given.
-Names = list[tuple[str, str, bool]]
-
-
-def model_record(cls: Any, where: str) -> tuple[Record, Names]:
-    """What kind of model class *cls* is, and its fields."""
-    if hasattr(cls, "__dataclass_fields__"):
-        record = Record(cls, recheck=hasattr(cls, "__post_init__"))
-        if not cls.__dataclass_fields__:  # those with ClassVar are in it
-            _check_annotated(cls, where)
-        return record, [(field.name, field.name, _required(field)) for field in dataclasses.fields(cls)]
-    if hasattr(cls, "__attrs_attrs__"):
-        attributes = cls.__attrs_attrs__
-        checks = any(field.validator is not None or field.converter is not None for field in attributes)
-        record = Record(cls, recheck=checks or hasattr(cls, "__attrs_post_init__"))
+def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:
+    """The record of the model class *cls*, and its fields."""
+    found = model_class(cls, where)
+    if found is None:
+        raise TypeError(
+            f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
+            "NamedTuple, a TypedDict or a msgspec.Struct; of a class that is not yours, a text or a number that makes "
+            "it; or the Pickle serializer"
+        )
+    if found.kind == "Struct":
+        record = _struct(cls, found.hooked)
+    elif found.kind in _RECORDS:
+        record = _RECORDS[found.kind](cls)
+    else:
+        record = Record(cls, recheck=found.hooked)
+    if found.kind == "dataclass" and not cls.__dataclass_fields__:  # those with ClassVar are in it
+        _check_annotated(cls, where)
+    elif found.kind == "attrs":
         # msgspec leaves the private attributes of attrs classes out when it writes, and misses them when it reads.
-        record.native = not any(field.name.startswith("_") for field in attributes)
-        return record, [(field.name, field.name, False) for field in attributes]
-    if hasattr(cls, "__struct_config__"):
-        return _struct(cls)
-    if is_pydantic(cls):
-        return PydanticRecord(cls), names_of(cls, where)
-    if tuple in cls.__mro__ and hasattr(cls, "_fields"):
-        defaults: dict[str, Any] = cls._field_defaults
-        return NamedTupleRecord(cls), [(name, name, name not in defaults) for name in cls._fields]
-    if dict in cls.__mro__ and hasattr(cls, "__total__"):
-        required: set[str] = cls.__required_keys__
-        names = sorted(required | cls.__optional_keys__)
-        record = TypedDictRecord(cls)
+        record.native = not any(member.name.startswith("_") for member in found.members)
+    elif found.kind == "TypedDict":
         record.foreign = bool(getattr(cls, "__readonly_keys__", ()))  # msgspec knows no ReadOnly
         record.native = not record.foreign
-        return record, [(name, name, name in required) for name in names]
-    raise TypeError(
-        f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
-        "NamedTuple, a TypedDict or a msgspec.Struct; of a class that is not yours, a text or a number that makes it; "
-        "or the Pickle serializer"
-    )
+    return record, found.members
+
+
+_RECORDS: dict[str, Callable[[Any], Record]] = {
+    "Pydantic": PydanticRecord, "NamedTuple": NamedTupleRecord, "TypedDict": TypedDictRecord,
+}  # fmt: skip
 
 
 def _check_annotated(cls: Any, where: str) -> None:
@@ -297,26 +296,19 @@ def _check_annotated(cls: Any, where: str) -> None:
             )
 
 
-def _required(field: dataclasses.Field[Any]) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def _struct(cls: Any) -> tuple[Record, Names]:
+def _struct(cls: Any, hooked: bool) -> Record:
     config = cls.__struct_config__
     tag = None if config.tag is None else (config.tag_field, config.tag)
     shape = NamedTupleRecord if config.array_like else Record
-    record = shape(cls, tag=tag, recheck=hasattr(cls, "__post_init__"))
+    record = shape(cls, tag=tag, recheck=hooked)
     # What msgspec leaves out would be another value as soon as the class has another default.
     record.native = not config.omit_defaults
-    names = zip(cls.__struct_fields__, cls.__struct_encode_fields__)
-    return record, [(name, stored, False) for name, stored in names]
+    return record
 
 
-def _qualified(names: Names, hints: Mapping[str, Any]) -> Iterable[tuple[str, str, bool]]:
-    """*names*, with what Required and NotRequired say about them."""
-    for name, stored, required in names:
-        given = qualifier(hints.get(name))
-        yield name, stored, given == "Required" or (required and given != "NotRequired")
+def _is_required(member: Member, given: Optional[str]) -> bool:
+    """Whether *member* must be given, with what Required and NotRequired say about it."""
+    return given == "Required" or (member.required and given != "NotRequired")
 
 
 def qualifier(annotation: Any) -> Optional[str]:
@@ -332,9 +324,25 @@ def extras(hint: Any) -> tuple[Any, ...]:
     return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 
 
+def arrays_of(args: tuple[Any, ...]) -> Optional[ArraySerializer]:
+    """The serializer of arrays that an Annotated of *args* asks for, if it does."""
+    for extra in args[1:]:
+        if getattr(extra, "makes_arrays", False):
+            made: ArraySerializer = extra.for_type(args[0]) if is_a(extra, type) else extra
+            return made
+    return None
+
+
 def former_names(hint: Any) -> tuple[str, ...]:
     """The names that a field annotated with *hint* had before."""
     return tuple([extra.name for extra in extras(hint) if isinstance(extra, Was)])
+
+
+def given_id(member: Member, hint: Any) -> Optional[int]:
+    """The id that a class gives its field *member* of the type *hint*: by metadata, or by an `Id`."""
+    if member.id is not None:
+        return member.id
+    return next((extra.number for extra in extras(hint) if isinstance(extra, Id)), None)
 
 
 def _own_annotations(cls: Any) -> dict[str, Any]:
@@ -373,14 +381,6 @@ def _contains(annotation: Any, alias: Any, seen: set[int]) -> bool:
         seen.add(id(annotation))
         parts.append(annotation.__value__)
     return any(_contains(part, alias, seen) for part in parts if part is not None)
-
-
-def filled(annotation: Any, given: Mapping[Any, Any]) -> Any:
-    """*annotation* of a generic class with its type variables filled in."""
-    if is_a(annotation, TypeVar):
-        return given.get(annotation, annotation)
-    parameters = getattr(annotation, "__parameters__", ()) if given and typing.get_origin(annotation) else ()
-    return annotation[tuple(given.get(one, one) for one in parameters)] if parameters else annotation
 
 
 def bound_types(cls: Any, args: tuple[Any, ...], hints: Mapping[str, Any]) -> dict[str, Any]:

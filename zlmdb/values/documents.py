@@ -6,7 +6,20 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Optional, TypeVar
 
-from .base import KEEP, Data, Decode, Encode, FunctionSerializer, Serializer, is_free, refuse_callables, typename
+from ..errors import EncodeError
+from .base import (
+    KEEP,
+    Data,
+    Decode,
+    Encode,
+    FunctionSerializer,
+    Serializer,
+    is_a,
+    is_free,
+    refuse_callables,
+    show,
+    typename,
+)
 from .models import Model, find_msgspec
 from .paths import AS_TEXT
 
@@ -72,15 +85,13 @@ class DocumentSerializer(FunctionSerializer[T]):
     @classmethod
     def faithful(cls) -> Encode:
         """The encoder of plain data that refuses values that would be read back as another type."""
-        from .faithful import refuse_changed
-
         pack, unpack = cls.codec()
         is_plain = plain_data_of(cls.form)
 
         def encode(value: Any) -> bytes:
             data = pack(value)
             if not is_plain(value):
-                refuse_changed(value, unpack(data), cls.form)
+                _refuse_changed(value, unpack(data), cls.form)
             return data
 
         return encode
@@ -155,6 +166,45 @@ def plain_data_of(form: Form) -> Callable[[Any], bool]:
 
     test: Callable[[Any], bool] = PlainData(form).fits
     return test
+
+
+def _refuse_changed(value: Any, back: Any, form: str) -> None:
+    """Raise `EncodeError` unless *back*, what is read of the bytes of *value*, is the same, types included."""
+    found = _difference(value, back, "the value")
+    if found is not None:
+        path, given, read = found
+        raise EncodeError(
+            f"{path} is {show(given)} ({typename(type(given))}), and {form} would return it as {show(read)} "
+            f"({typename(type(read))}): store that, {KEEP}; Unchecked stores it nevertheless"
+        )
+
+
+def _difference(value: Any, back: Any, path: str) -> Optional[tuple[str, Any, Any]]:
+    """Where *value* and *back* differ, and what is there in each."""
+    if type(value) is not type(back):
+        return path, value, back
+    if is_a(value, dict):
+        return _of_dicts(value, back, path)
+    if is_a(value, (list, tuple)):
+        if len(value) == len(back):
+            for position, (one, other) in enumerate(zip(value, back)):
+                found = _difference(one, other, f"{path}[{position}]")
+                if found is not None:
+                    return found
+            return None
+    elif value == back or value != value:
+        return None
+    return path, value, back
+
+
+def _of_dicts(value: Any, back: Any, path: str) -> Optional[tuple[str, Any, Any]]:
+    if len(value) != len(back):
+        return path, value, back
+    for (key, one), (read, other) in zip(value.items(), back.items()):
+        found = _difference(key, read, f"a key of {path}") or _difference(one, other, f"{path}[{show(key)}]")
+        if found is not None:
+            return found
+    return None
 
 
 def _of_class(cls: type[Any], pack: Encode, unpack: Decode) -> tuple[Encode, Decode]:

@@ -12,13 +12,25 @@ from uuid import UUID
 
 from ..typeargs import UNIONS
 from .base import Serializer, is_a, is_free
-from .describe import DICTS, LISTS, SETS, Names, Reader, bound_types, former_names, model_record, qualifier, renamed
+from .describe import (
+    DICTS,
+    LISTS,
+    SETS,
+    Reader,
+    arrays_of,
+    bound_types,
+    former_names,
+    given_id,
+    model_record,
+    qualifier,
+    renamed,
+)
 from .description import Description, Type, format_of, takes_two
 from .flat.markers import I32, I64, InStruct, Width
-from .flat.members import Member, given_id, members
+from .modelclasses import Member
 from .shapes import NamedTupleRecord
 
-_SCALARS: dict[Any, str] = {
+SCALARS: dict[Any, str] = {
     type(None): "none", bool: "bool", int: "int", float: "float", complex: "complex", str: "str", bytes: "bytes",
     bytearray: "bytes", memoryview: "bytes", UUID: "uuid", datetime: "datetime", date: "date", time: "time",
     timedelta: "timedelta", Decimal: "decimal",
@@ -74,8 +86,8 @@ class _Reading:
             return "none"
         if is_free(annotation):
             return "any"
-        if isinstance(annotation, type) and annotation in _SCALARS:
-            return _SCALARS[annotation]
+        if isinstance(annotation, type) and annotation in SCALARS:
+            return SCALARS[annotation]
         same: Any = renamed(annotation)
         if same is not None:
             return self.type(same)
@@ -92,12 +104,9 @@ class _Reading:
 
     def annotated(self, args: tuple[Any, ...]) -> Type:
         """The recorded form of an Annotated: in FlatBuffers its width counts."""
-        if any(getattr(extra, "makes_arrays", False) for extra in args[1:]):
-            from .arrayfields import array_of
-
-            arrays = array_of(args[0], args[1:])
-            if arrays is not None:
-                return arrays.name
+        arrays = arrays_of(args)
+        if arrays is not None:
+            return arrays.name
         widths = [extra.fbs for extra in args[1:] if isinstance(extra, Width)]
         if self.form != "flatbuffers" or not widths:
             return self.type(args[0], struct=self.form == "flatbuffers" and InStruct in args[1:])
@@ -137,7 +146,7 @@ class _Reading:
         if is_a(cls, type) and issubclass(cls, enum.Enum):
             return self.enum(cls)
         try:
-            record, names = model_record(cls, "")
+            record, listed = model_record(cls, "")
             hints = bound_types(cls, args, self.hints(cls))
         except (TypeError, AttributeError):
             return "object"
@@ -148,7 +157,7 @@ class _Reading:
         tag = getattr(record, "tag", None)
         if tag is not None and self.form != "pickle":
             model["tag"] = list(tag)
-        model["fields"] = self.fields(cls, names, hints, number)
+        model["fields"] = self.fields(listed, hints, number)
         return ["model", number]
 
     def enum(self, cls: Any) -> Type:
@@ -171,18 +180,15 @@ class _Reading:
             return "struct" if struct else "ids"
         return "list" if isinstance(record, NamedTupleRecord) and self.form != "pickle" else "map"
 
-    def fields(self, cls: Any, names: Names, hints: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
+    def fields(self, listed: Sequence[Member], hints: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
         """The recorded form of the fields of the model *number*."""
-        listed = _members(cls)
         found: list[dict[str, Any]] = []
         position = 0
-        for name, stored, required in names:
-            hint: Any = hints.get(name, Any)
-            member = listed.get(name)
-            if self.form in ("pickle", "flatbuffers"):
-                stored = name
+        for member in listed:
+            hint: Any = hints.get(member.name, Any)
+            stored = member.name if self.form in ("pickle", "flatbuffers") else member.stored
             field: dict[str, Any] = {"name": stored, "type": self.type(hint)}
-            field.update(_default(member, required))
+            field.update(_default(member))
             if self.form == "flatbuffers":
                 position += takes_two(field["type"])
                 given = given_id(member, hint)
@@ -195,18 +201,10 @@ class _Reading:
         return found
 
 
-def _members(cls: Any) -> dict[str, Member]:
-    """The fields of *cls* with their defaults; none where the class keeps them in a way that is not known here."""
-    try:
-        return {member.name: member for member in members(cls, "")[0]}
-    except TypeError:
-        return {}
-
-
-def _default(member: Optional[Member], required: bool) -> dict[str, Any]:
+def _default(member: Member) -> dict[str, Any]:
     """What is recorded of a default: the value if it is plain, that of an empty container, or that there is one."""
-    if member is None:
-        return {} if required else {"absent": True}  # a key that a TypedDict need not have
+    if member.absent:
+        return {"absent": True}
     if member.has_default:
         value = _plain(member.default)
         return {"default": value} if value is not _NOT_PLAIN else {"made": True}

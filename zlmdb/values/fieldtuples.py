@@ -13,7 +13,6 @@ classes.
 from __future__ import annotations
 
 import copyreg
-import dataclasses
 import zlib
 from collections.abc import Iterable
 from pickle import dumps
@@ -245,7 +244,7 @@ def _former(value: Any, field: Field, record: Record) -> Any:
     """What the object has under a former name of *field*, and not any more; the default without one."""
     own: dict[str, Any] = getattr(value, "__dict__", {})
     name = next((name for name in field.former if name in own), None)
-    return _default(value, field.name, record) if name is None else own.pop(name)
+    return _default(value, field, record) if name is None else own.pop(name)
 
 
 def holds_records(shape: Shape) -> bool:
@@ -262,20 +261,15 @@ def _is_shadow(value: Any, name: str) -> bool:
     return own is not None and name not in own and not hasattr(getattr(value.__class__, name, None), "__set__")
 
 
-def _default(value: Any, name: str, record: Record) -> Any:
-    field: Any = getattr(record.cls, "__dataclass_fields__", {}).get(name)
-    if field is not None:
-        if field.default_factory is not dataclasses.MISSING:
-            return field.default_factory()
-        if field.default is not dataclasses.MISSING:
-            return field.default
-    attribute: Any = next((one for one in getattr(record.cls, "__attrs_attrs__", ()) if one.name == name), None)
-    default: Any = getattr(attribute, "default", None)
-    if hasattr(default, "factory"):
-        return default.factory(value) if default.takes_self else default.factory()
-    if attribute is None or repr(default) == "NOTHING":
-        raise ValueError(f"{record.label} without {name!r}")
-    return default
+def _default(value: Any, field: Field, record: Record) -> Any:
+    member = field.member
+    if member.has_default:
+        return member.default
+    if member.factory is not None:
+        return member.factory()
+    if member.factory_of_object is not None:
+        return member.factory_of_object(value)
+    raise ValueError(f"{record.label} without {field.name!r}")
 
 
 def _inside(value: Any, shape: Shape) -> Iterable[tuple[Any, Shape]]:

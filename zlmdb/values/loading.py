@@ -8,7 +8,6 @@ to ``load`` of the field's shape.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Optional
 from uuid import UUID
 
@@ -71,36 +70,28 @@ def by_name(record: Record) -> Load:
     That is where there is no cattrs: CPython has msgspec, but for models with what that does not know. A Struct is made
     like this in any case.
     """
-    given: Any = getattr(record.cls, "__attrs_attrs__", ())
-    arguments = {field.name: field.alias or field.name.lstrip("_") for field in given if field.init}
 
     def load(data: Any) -> Any:
         stored = expect(dict, data, record.label)
-        values = {
-            arguments.get(field.name, field.name): field.shape.load(stored[field.stored])
-            for field in record.fields
-            if field.stored in stored and (not arguments or field.name in arguments)
-        }
+        held = [
+            (field.member, field.shape.load(stored[field.stored])) for field in record.fields if field.stored in stored
+        ]
         try:
-            return record.cls(**values)
+            made = record.cls(**{member.argument: value for member, value in held if not member.late})
         except TypeError as error:
             raise ValueError(f"{record.label}: {error}") from error
+        for member, value in held:
+            if member.late:
+                object.__setattr__(made, member.name, value)
+        return made
 
     return load
 
 
 def _is_common(record: Record) -> bool:
     """Whether objects are created by calling the class with each field: a dataclass that sets none itself."""
-    given: Mapping[str, Any] = getattr(record.cls, "__dataclass_fields__", {})
-    return bool(given) and all(given[field.name].init for field in record.fields)
-
-
-def _arguments(record: Record) -> Iterable[tuple[str, bool]]:
-    """The names of the fields, and which of them are given by position, as cattrs gives them."""
-    given: Mapping[str, Any] = record.cls.__dataclass_fields__
-    return [
-        (field.name, field.required and not getattr(given[field.name], "kw_only", False)) for field in record.fields
-    ]
+    late = any(field.member.late for field in record.fields)
+    return hasattr(record.cls, "__dataclass_fields__") and bool(record.fields) and not late
 
 
 def generated(record: Record, general: Load) -> Load:
@@ -117,7 +108,11 @@ def generated(record: Record, general: Load) -> Load:
             source.add("return general(data)")
         for x, field in zip(variables, record.fields):
             _convert(source, names, x, field.shape, field.shape.load)
-        items = [x if positional else f"{name}={x}" for x, (name, positional) in zip(variables, _arguments(record))]
+        # By position as cattrs gives them.
+        items = [
+            x if field.required and field.member.build == "$" else f"{field.name}={x}"
+            for x, field in zip(variables, record.fields)
+        ]
         source.add(f"return cls({', '.join(items)})")
     made: Load = _LOADING.functions(record.label, str(source), names)["load"]
     return made

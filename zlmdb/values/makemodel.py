@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from copy import copy as copied
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, Union
-from uuid import UUID
 
 from .description import Description, Type
+from .fields import SCALARS
 from .flat.markers import FLOATS, INTEGERS, InStruct
 
-_SCALARS: dict[str, Any] = {
-    "none": None, "any": Any, "bool": bool, "int": int, "float": float, "str": str, "bytes": bytes, "uuid": UUID,
-    "datetime": datetime, "date": date, "time": time, "timedelta": timedelta, "decimal": Decimal, "complex": complex,
-}  # fmt: skip
+# Of the types that are recorded alike the first one: bytes.
+_TYPES: dict[str, Any] = {**{name: cls for cls, name in reversed(SCALARS.items())}, "none": None, "any": Any}
 _WIDTHS = {width.fbs: width for width in (*INTEGERS, *FLOATS)}
 
 
@@ -50,9 +46,9 @@ class _Builder:
         """The annotation for a recorded type."""
         special: Any = {"list": list, "set": set, "dict": dict, "tuple": tuple}
         if isinstance(kind, str):
-            if kind not in _SCALARS:
+            if kind not in _TYPES:
                 raise TypeError(f"the file does not describe the type {kind!r}")
-            return _SCALARS[kind]
+            return _TYPES[kind]
         word, *parts = kind
         if word == "model":
             return self.model(parts[0])

@@ -9,7 +9,6 @@ what their fields are (properties, ``__post_init__``) are left out.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import typing
 from collections.abc import Callable, Collection, Sequence
@@ -21,6 +20,7 @@ from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from ..typeargs import UNIONS, type_hints
 from .base import Decode, Encode, is_a, library
+from .modelclasses import Member, model_class
 from .paths import AS_TEXT, IS_NONE, Path
 
 if TYPE_CHECKING:
@@ -150,31 +150,18 @@ class _Field(NamedTuple):
 
 
 def _fields(cls: Any, msgspec: ModuleType) -> dict[str, _Field]:
-    if hasattr(cls, "__struct_config__"):
-        found = msgspec.structs.fields(cls)
-        return {
-            one.name: _Field(
-                (one.name, one.type, *([] if one.required else [_default(one, msgspec.NODEFAULT, msgspec)])),
-                one.encode_name,
-            )
-            for one in found
-        }
-    hints = type_hints(cls)
-    return {
-        one.name: _Field((one.name, hints[one.name], *_of_dataclass(one, msgspec)), one.name)
-        for one in dataclasses.fields(cls)
-    }
+    found = model_class(cls, "")
+    if found is None:
+        return {}
+    is_struct = found.kind == "Struct"
+    hints = {one.name: one.type for one in msgspec.structs.fields(cls)} if is_struct else type_hints(cls)
+    return {one.name: _Field((one.name, hints[one.name], *_default(one, msgspec)), one.stored) for one in found.members}
 
 
-def _of_dataclass(field: dataclasses.Field[Any], msgspec: ModuleType) -> list[Any]:
-    missing = dataclasses.MISSING
-    return [] if field.default is missing and field.default_factory is missing else [_default(field, missing, msgspec)]
-
-
-def _default(field: Any, missing: Any, msgspec: ModuleType) -> Any:
-    if field.default_factory is not missing:
-        return msgspec.field(default_factory=field.default_factory)
-    return msgspec.field(default=field.default)
+def _default(member: Member, msgspec: ModuleType) -> list[Any]:
+    if member.factory is not None:
+        return [msgspec.field(default_factory=member.factory)]
+    return [msgspec.field(default=member.default)] if member.has_default else []
 
 
 def _plain(cls: type[Any]) -> bool:

@@ -16,7 +16,8 @@ from typing import Any, Optional
 
 from .base import is_a, typename
 from .checks import Check
-from .describe import DICTS, SETS, Names, Reader, model_record
+from .describe import DICTS, SETS, Reader, model_record
+from .modelclasses import Member
 from .pydantics import argument, fields_of, is_pydantic, pydantic_version
 from .scalars import Shape
 from .shapes import Container, DictOf, ListOf, Record, TupleOf, TypedDictRecord, UnionOf, walk
@@ -162,7 +163,7 @@ class PickleReader(Reader):
         if is_pydantic(cls):
             return self.pydantic_object(cls)
         try:
-            record, names = model_record(cls, where)
+            record, listed = model_record(cls, where)
         except TypeError:
             return InstanceOf(cls)
         record.annotation = annotation
@@ -170,23 +171,22 @@ class PickleReader(Reader):
             record.subclasses = True
         else:
             record.is_one = "isinstance(value, cls)"
-        return self._defined(cls, record, names, args, where)
+        return self._defined(cls, record, listed, args, where)
 
     def pydantic_object(self, cls: Any) -> PydanticObject:
         """The shape of objects of the Pydantic model *cls*. Raises TypeError where its fields cannot be given."""
-        names = [(name, name, bool(field.is_required())) for name, field in fields_of(cls).items()]
         record = PydanticObject(cls, self)
-        self._defined(cls, record, names, (), record.label)
+        self._defined(cls, record, [Member(name) for name in fields_of(cls)], (), record.label)
         return record
 
-    def _defined(self, cls: Any, record: Record, names: Names, args: tuple[Any, ...], where: str) -> Record:
+    def _defined(self, cls: Any, record: Record, listed: Sequence[Member], args: tuple[Any, ...], where: str) -> Record:
         annotation = record.annotation
         try:
             hints = self.hints(cls)
         except TypeError:
             hints = {}
         self.unfinished[annotation] = record
-        self.define(record, names, hints, args, where)
+        self.define(record, listed, hints, args, where)
         del self.unfinished[annotation]
         self.records[annotation] = record
         return record

@@ -22,17 +22,6 @@ def pydantic_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def names_of(cls: Any, where: str) -> list[tuple[str, str, bool]]:
-    """The fields of the model class *cls*: name, name when stored, whether each must be given.
-
-    Raises TypeError for a class that is not complete, or one whose objects cannot be made of their fields.
-    """
-    fields = fields_of(cls)
-    for name in fields:
-        argument(cls, name, where)
-    return [(name, name, bool(field.is_required())) for name, field in fields.items()]
-
-
 def fields_of(cls: Any) -> dict[str, Any]:
     """What Pydantic says of the fields of *cls*."""
     if not cls.__pydantic_complete__:
@@ -69,7 +58,6 @@ class PydanticRecord(Record):
 
     def __init__(self, cls: Any) -> None:
         super().__init__(cls, recheck=True)  # what is assigned to a field is not validated by default
-        self._arguments = {name: argument(cls, name, typename(cls)) for name in cls.__pydantic_fields__}
         self._is_root = bool(getattr(cls, "__pydantic_root_model__", False))
 
     def test_value(self, check: Any, is_one: str = "type(value) is cls") -> None:
@@ -82,7 +70,7 @@ class PydanticRecord(Record):
         given = expect(dict, data, self.label)
         cls: Any = self.cls
         values = {
-            self._arguments[field.name]: field.shape.load(given[field.stored])
+            field.member.argument: field.shape.load(given[field.stored])
             for field in self.fields
             if field.stored in given
         }

@@ -8,7 +8,7 @@ from .base import FunctionSerializer, Serializer, is_a
 from .description import Description, format_of, spelled
 from .json import JsonSerializer
 from .makemodel import make_model
-from .resolve import from_name
+from .resolve import from_name, inside, of_format
 from .spelledtypes import plain_type
 
 
@@ -26,14 +26,8 @@ class Recorded(FunctionSerializer[Any]):
             raise TypeError(f"values of type {name} are read and written by programs only")
         self._model = model
         self.shown = shown
-        inner = _typed(form, model)
-        outer = from_name(name.replace(form, "pickle"))  # what is around it, with bytes inside
-        super().__init__(
-            name,
-            lambda value: outer.encode(inner.encode(value)),
-            from_name(name).decode if plain else lambda data: inner.decode(outer.decode(data)),
-            model="recorded",
-        )
+        encode, decode = inside(name, of_format(form, model))
+        super().__init__(name, encode, from_name(name).decode if plain else decode, model="recorded")
 
     def from_json(self, text: str) -> Any:
         """The value that a JSON *text* is.
@@ -67,22 +61,6 @@ def recorded(name: str, fields: Optional[Description], spelling: Optional[str] =
         return Recorded(name, make_model(fields, lenient=True), shown)
     except TypeError:
         return None
-
-
-def _typed(form: str, model: Any) -> Serializer[Any]:
-    if form == "msgpack":
-        from .msgpack import MsgpackSerializer
-
-        return MsgpackSerializer(model)
-    if form == "json":
-        return JsonSerializer(model)
-    if form == "cbor":
-        from .cbor import CborSerializer
-
-        return CborSerializer(model)
-    from .flatbuffers import FlatBuffersSerializer
-
-    return FlatBuffersSerializer(model)
 
 
 def _refuse_others(given: Any, read: Any, where: str) -> None:

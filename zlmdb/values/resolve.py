@@ -10,7 +10,8 @@ from typing import Annotated, Any, Optional
 
 from ..typeargs import is_uuid
 from .bare import BARE, BYTES
-from .base import Serializer, Wrapper, WrapperOptions, is_a, is_free, typename
+from .base import Decode, Encode, Serializer, Wrapper, WrapperOptions, is_a, is_free, typename
+from .description import format_of
 
 
 def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -31,7 +32,7 @@ def serializer(annotation: Any, *, localns: Optional[Mapping[str, Any]] = None) 
         raise TypeError(f"the annotation {annotation!r} is text: resolve it first (typing.get_type_hints)")
     if typing.get_origin(annotation) is not Annotated:
         found = _bare(annotation) if isinstance(annotation, type) else None
-        return found if found is not None else _as_msgpack(annotation, localns)
+        return found if found is not None else of_format("msgpack", annotation, localns)
     inner, *extras = typing.get_args(annotation)
     asked = [extra for extra in extras if _is_serializer(extra) or _is_wrapper(extra)]
     others = [extra for extra in extras if extra not in asked]
@@ -63,13 +64,7 @@ def _apply(asked: list[Any], inner: Any, localns: Optional[Mapping[str, Any]]) -
             found = extra.of_type(inner, localns)
         else:
             found = extra.for_type(inner) if localns is None else extra.for_type(inner, localns=localns)
-    return _as_msgpack(inner, localns) if found is None else found
-
-
-def _as_msgpack(annotation: Any, localns: Optional[Mapping[str, Any]]) -> Serializer[Any]:
-    from .msgpack import MsgpackSerializer  # late: plain types have no need of it
-
-    return MsgpackSerializer.for_type(annotation, localns=localns)
+    return of_format("msgpack", inner, localns) if found is None else found
 
 
 def _is_wrapper(extra: Any) -> bool:
@@ -80,7 +75,7 @@ def _is_serializer(extra: Any) -> bool:
     return isinstance(extra, Serializer) or (isinstance(extra, type) and issubclass(extra, Serializer))
 
 
-# Imported when a file has them. Never pickle: a file chooses no codec that runs code.
+# Imported when they are used. Never pickle: a file chooses no codec that runs code.
 _FORMATS = {
     "json": (".json", "JsonSerializer"),
     "cbor": (".cbor", "CborSerializer"),
@@ -90,9 +85,10 @@ _FORMATS = {
 _BYTES_ONLY = ("pickle", "custom")  # the second is what methods of a map write
 
 
-def _format(name: str) -> Serializer[Any]:
-    module, cls = _FORMATS[name]
-    made: Serializer[Any] = getattr(import_module(module, __package__), cls)()
+def of_format(form: str, annotation: Any = Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
+    """The serializer of values of type *annotation* in the format *form*, which is not pickle."""
+    module, cls = _FORMATS[form]
+    made: Serializer[Any] = getattr(import_module(module, __package__), cls).for_type(annotation, localns=localns)
     return made
 
 
@@ -125,9 +121,15 @@ def from_name(name: str) -> Serializer[Any]:
     if name in _BYTES_ONLY:
         return BYTES
     if name in _FORMATS:
-        return _format(name)
+        return of_format(name)
     parts = re.fullmatch(r"(\w+)\((.+)\)", name)
     found = None if parts is None else _wrapped(parts[1], parts[2])
     if found is not None:
         return found
     raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")
+
+
+def inside(name: str, inner: Serializer[Any]) -> tuple[Encode, Decode]:
+    """Encoder and decoder of *inner* inside the wrappers of the codec *name*: of ``zlib(json)``, compressed."""
+    outer = from_name(name.replace(str(format_of(name)), "pickle"))  # with bytes inside
+    return lambda value: outer.encode(inner.encode(value)), lambda data: inner.decode(outer.decode(data))

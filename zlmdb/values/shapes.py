@@ -8,13 +8,16 @@ own, and everything on PyPy.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ..namedtuples import NamedTuple
 from .base import is_a, show, typename
 from .checks import DEEPEST, Check
 from .depth import too_deep
 from .scalars import DecimalLeaf, Float, Kind, Leaf, PlainData, Shape
+
+if TYPE_CHECKING:
+    from .modelclasses import Member
 
 Load = Callable[[Any], Any]
 
@@ -327,8 +330,10 @@ class Field(NamedTuple):
 
     shape: Shape
     required: bool
-    former: tuple[str, ...] = ()
+    former: tuple[str, ...]
     """The names that it had before (`Was`)."""
+
+    member: Member
 
 
 class Record(Shape):

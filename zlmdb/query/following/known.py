@@ -15,8 +15,8 @@ from uuid import UUID
 
 from ...typeargs import UNIONS
 from ...values.base import is_a, is_free
-from ...values.describe import bound_types, renamed
-from ..fieldtypes import QUALIFIERS, field_hints, fits, without_none
+from ...values.describe import bound_types, qualifier, renamed
+from ..fieldtypes import field_hints, fits, without_none
 
 PLAIN = (bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID, complex)
 """Types whose values cannot change, whose methods are pure, and which people compare and order."""
@@ -160,7 +160,7 @@ def may_be_none(annotation: Any) -> bool:
         return any(may_be_none(arg) for arg in args)
     if origin is Literal:
         return None in args
-    if origin is Annotated or getattr(origin, "_name", None) in QUALIFIERS:
+    if origin is Annotated or qualifier(annotation) is not None:
         return may_be_none(args[0])
     return False
 

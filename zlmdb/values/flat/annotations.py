@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import keyword
 import operator
 import re
 import typing
@@ -15,11 +16,11 @@ from uuid import UUID
 
 from ...typeargs import UNIONS, nested_types, type_hints
 from ..base import is_a, is_free, typename
-from ..describe import DICTS, LISTS, SETS, bound_types, qualifier, renamed, unresolved
+from ..describe import DICTS, LISTS, SETS, arrays_of, bound_types, given_id, qualifier, renamed, unresolved
+from ..modelclasses import Member, ModelClass, is_bare, model_class
 from ..pydantics import hints_of, is_pydantic
 from . import runtime
 from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, InStruct, Width
-from .members import Member, given_id, is_bare, members
 from .nodes import Blob, Field, InPlace, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill, run
 from .runtime import DURATION, INSTANT
 
@@ -67,10 +68,9 @@ class AnnotationReader:
             return self.node(same, where, width, in_struct)
         origin, args = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Annotated:
-            if any(getattr(extra, "makes_arrays", False) for extra in args[1:]):
-                from ..arrayfields import array_of  # late: few models have arrays
-
-                arrays = self.name(array_of(args[0], args[1:]), "arrays")
+            made = arrays_of(args)
+            if made is not None:
+                arrays = self.name(made, "arrays")
                 return Blob("array", f"{arrays}.takes($)", f"{arrays}.raw_encode($)", f"{arrays}.raw_decode(bytes($))")
             widths = [extra for extra in args[1:] if is_a(extra, Width)]
             return self.node(args[0], where, widths[0] if widths else width, in_struct or InStruct in args[1:])
@@ -174,7 +174,7 @@ class AnnotationReader:
         table = self.table(label, hint, f"type($) is tuple and len($) == {len(parts)}")
         table.path = ""
         for number, (name, annotation) in enumerate(parts):
-            self.add(table, Member(name, f"$[{number}]"), f"{where}.{name}", annotation)
+            self.add(table, Member(name, f"$[{number}]", "$"), f"{where}.{name}", annotation)
         table.call = "($,)" if parts else "()"
         return self.numbered(table)
 
@@ -281,23 +281,35 @@ class AnnotationReader:
         """The table of the model class *cls*, of which *annotation* may be an alias with arguments."""
         if annotation in self.seen:
             return as_table(self.seen[annotation])
-        found, call = self.members(cls, where)
+        found = self.model_class(cls, where)
         name = self.name(cls, cls.__name__)
-        test = "type($) is dict" if hasattr(cls, "__total__") else f"type($) is {name}"  # a TypedDict
+        test = "type($) is dict" if found.kind == "TypedDict" else f"type($) is {name}"
         table = self.table(typename(annotation), cls.__name__, test)
         self.seen[annotation] = table
-        table.call = call.replace("cls", name, 1)
+        table.call = found.call.replace("cls", name, 1)
         table.cls, table.bare = name, is_bare(cls)
         hints = bound_types(cls, args, self.hints(cls, where))
-        for member in found:
+        for member in found.members:
             self.add(table, member, f"{where}.{member.name}", hints.get(member.name, Any))
         return self.numbered(table)
 
-    def members(self, cls: Any, where: str) -> tuple[list[Member], str]:
-        """The fields of the model class *cls*, and the call that makes its objects."""
-        found, call, recheck = members(cls, where)
-        self.schema.recheck = self.schema.recheck or recheck
-        return found, call
+    def model_class(self, cls: Any, where: str) -> ModelClass:
+        """What is known of the model class *cls*. Raises TypeError for one that is not stored as FlatBuffers."""
+        found = model_class(cls, where)
+        if found is None:
+            raise TypeError(
+                f"{where}: {typename(cls)} cannot be stored as FlatBuffers: use a dataclass, an attrs class, a "
+                "NamedTuple, a TypedDict or a msgspec.Struct, or give build= and cast="
+            )
+        if any(member.absent for member in found.members):
+            raise TypeError(f"{where}: {typename(cls)}: FlatBuffers needs all keys of a TypedDict; use Optional")
+        wrong = [] if found.kind == "TypedDict" else [one.name for one in found.members if keyword.iskeyword(one.name)]
+        if wrong:  # which `msgspec.defstruct` takes
+            raise TypeError(
+                f"{typename(cls)}.{wrong[0]}: a field in FlatBuffers cannot have the name of a Python keyword"
+            )
+        self.schema.recheck = self.schema.recheck or found.is_custom()
+        return found
 
     def hints(self, cls: Any, where: str) -> dict[str, Any]:
         """The annotations of the members of *cls*, resolved."""
@@ -372,22 +384,22 @@ class AnnotationReader:
     def struct(self, cls: Any, where: str) -> Struct:
         """The struct of the model class *cls*."""
         key = (InStruct, cls)
-        found = self.seen.get(key)
-        if isinstance(found, Struct):
-            return found
-        fields, call = self.members(cls, where)
+        known = self.seen.get(key)
+        if isinstance(known, Struct):
+            return known
+        found = self.model_class(cls, where)
         hints = self.hints(cls, where)
         name = self.name(cls, cls.__name__)
         parts: list[tuple[str, str, InPlace]] = []
-        for member in fields:
+        for member in found.members:
             node = self.node(hints.get(member.name, Any), f"{where}.{member.name}", None, True)
             if not isinstance(node, InPlace) or member.late:
                 raise TypeError(f"{where}.{member.name}: a struct holds numbers, bools, enums and structs")
             parts.append((member.name, member.get, node))
         if not parts:
             raise TypeError(f"{where}: {typename(cls)} has no fields, so it cannot be a struct")
-        arguments = ", ".join(member.build.replace("$", f"${number}") for number, member in enumerate(fields))
-        load = call.replace("cls", name, 1).replace("$", arguments)
+        arguments = ", ".join(member.build.replace("$", f"${number}") for number, member in enumerate(found.members))
+        load = found.call.replace("cls", name, 1).replace("$", arguments)
         struct = Struct(typename(cls), self.type_name(cls.__name__), f"type($) is {name}", parts, load)
         self.seen[key] = struct
         self.schema.structs[struct.fbs] = struct
