@@ -9,7 +9,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..values.description import format_of
 from .declaration import Declaration
-from .verdict import Verdict, verdict
+from .verdict import Verdict, has_other_key, verdict
 
 
 def record_types(store: Store, slot: Slot, declared: Declaration) -> None:
@@ -38,7 +38,7 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
                 f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
                 f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
             )
-    if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
+    if slot.fields == declared.described and slot.unsettled is None and not has_other_key(slot, declared):
         if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
             return None
         return _of_plain_types(slot, declared)
@@ -126,7 +126,7 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
     """Whether the file must change for *declared*."""
     if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
         return True
-    if slot.building and unfinished(slot, declared):
+    if (slot.building and unfinished(slot, declared)) or (slot.key_field is None and declared.key_field is not None):
         return True
     if slot.fields == declared.described and not drop_indexes:
         if slot.model != declared.value.model and _is_wider(slot, declared):
