@@ -108,8 +108,8 @@ def open(
 
     * *build_indexes* False: new indexes of tables with many records are not built before this function returns, but by
       `Database.build_indexes`. Until then they are maintained, and queries do without them.
-    * *drop_indexes*: the indexes of the file that no table class declares are dropped. Otherwise they stay, and their
-      tables can only be read.
+    * *drop_indexes*: the indexes are dropped that tables of the schema have in the file, and do not declare. Otherwise
+      they stay, and their tables can only be read.
 
     New files (an existing file keeps its own layout and format):
 

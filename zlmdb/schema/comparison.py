@@ -164,8 +164,8 @@ def unfinished(slot: Slot, declared: Declaration) -> list[str]:
 
 
 def undeclared_indexes(slot: Slot, declared: Declaration) -> list[str]:
-    """The indexes of the file that a table class does not declare."""
-    return [name for name in slot.indexes if declared.strict and name not in declared.definitions]
+    """The indexes of the file that the program does not declare, whether or not the table has a class of its own."""
+    return [name for name in slot.indexes if name not in declared.definitions]
 
 
 def indexes_to_build(slot: Slot, declared: Declaration, found: Verdict, drop_indexes: bool) -> list[str]:
