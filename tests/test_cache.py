@@ -273,9 +273,10 @@ def test_values_are_pickled_only_on_request(memory: zlmdb.Cache[str, Any]) -> No
 def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="size_limit=0"):
         zlmdb.Cache(None, size_limit=0)
-    for given in (True, float("nan")):
+    for size in (True, float("nan")):
+        odd: Any = size
         with pytest.raises(ValueError, match="size_limit=.*: expected a number of bytes"):
-            zlmdb.Cache(None, size_limit=given)
+            zlmdb.Cache(None, size_limit=odd)
     with pytest.raises(ValueError, match="eviction_policy='fifo'"):
         zlmdb.Cache(None, eviction_policy="fifo")  # type: ignore[call-overload]  # the error to see
 

@@ -190,8 +190,7 @@ def _check_options(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
             + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
         )
-    known = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-    if timeout is not None and not (known and timeout >= 0):
+    if timeout is not None and (not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0):
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     if flush_every is not None and not (flushes and isinstance(flush_every, (int, float)) and flush_every > 0):
         raise ValueError(

@@ -48,7 +48,8 @@ class DatabaseState:
         store = self._store
         if store is None:
             raise errors.DatabaseClosed(
-                f"the {self._called} {shown_path(self._opening.path)} is not open: open it again, or use it in its with block"
+                f"the {self._called} {shown_path(self._opening.path)} is not open: open it again, or use it in its "
+                f"with block"
             ) from None
         if store.env is None:  # in a forked child
             store.reopen()

@@ -13,6 +13,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Callable, Literal, Optional, TypeVar
 
+from ..late import FROZEN, is_of_freezegun
 from ..typeargs import UNIONS, nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
 from .pydantics import PydanticRecord, hints_of, is_pydantic, names_of
@@ -279,6 +280,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, Names]:
         record.foreign = bool(getattr(cls, "__readonly_keys__", ()))  # msgspec knows no ReadOnly
         record.native = not record.foreign
         return record, [(name, name, name in required) for name in names]
+    if is_of_freezegun(cls):
+        raise TypeError(f"{where}: {typename(cls)} cannot be stored: {FROZEN}")
     raise TypeError(
         f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
         "NamedTuple, a TypedDict or a msgspec.Struct; of a class that is not yours, a text or a number that makes it; "
