@@ -89,7 +89,9 @@ def test_arguments_that_make_no_sense_are_named(db: zlmdb.Database[Store]) -> No
             t.jobs.put("a", priority=text)
 
 
-@pytest.mark.parametrize("given", [True, float("nan"), float("inf"), 1e300, 10**400], ids=str)
+@pytest.mark.parametrize(
+    "given", [True, float("nan"), float("inf"), 1e300, 10**400], ids=["true", "nan", "inf", "large", "huge"]
+)
 def test_numbers_that_are_no_seconds_are_named(db: zlmdb.Database[Store], given: Any) -> None:
     """Some were `OverflowError` of Python, or an error about a key of the table; True was a second."""
     with db.write() as t:
