@@ -212,6 +212,8 @@ def test_what_the_lists_refuse_is_not_stored(cache: zlmdb.Cache[str, Any]) -> No
             cache.set("k" * 497, 1, expire=5, tag="tag of the entry")
         with pytest.raises(ValueError, match="expire=nan"):
             cache.set("a", 1, expire=float("nan"))
+        with pytest.raises(ValueError, match="expire=True: expected seconds"):
+            cache.set("a", 1, expire=True)
         later: Any = "tomorrow"
         with pytest.raises(TypeError, match="expire='tomorrow': expected seconds"):
             cache.set("a", 1, later)
@@ -271,6 +273,10 @@ def test_values_are_pickled_only_on_request(memory: zlmdb.Cache[str, Any]) -> No
 def test_options_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="size_limit=0"):
         zlmdb.Cache(None, size_limit=0)
+    for size in (True, float("nan")):
+        odd: Any = size
+        with pytest.raises(ValueError, match="size_limit=.*: expected a number of bytes"):
+            zlmdb.Cache(None, size_limit=odd)
     with pytest.raises(ValueError, match="eviction_policy='fifo'"):
         zlmdb.Cache(None, eviction_policy="fifo")  # type: ignore[call-overload]  # the error to see
 
@@ -879,6 +885,8 @@ def test_a_child_that_closes_its_cache_leaves_that_of_its_parent_in_use(tmp_path
     assert (tmp_path / "boot").read_text() == "clean"
     cache.close()
     assert "closed" in repr(cache)
+    with pytest.raises(zlmdb.DatabaseClosed, match="^the cache .* is not open: open it again"):
+        cache["a"] = 1
 
 
 def test_a_cache_in_a_file_can_be_pickled(memory: zlmdb.Cache[str, Any], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from types import ModuleType, new_class
@@ -169,6 +169,14 @@ def test_a_query_that_is_first_asked_while_freezegun_has_classes_of_its_own_read
                 assert t.trips.where(lambda trip: trip.day.year == 2030).count() == 1
         with db.read() as t:
             assert t.trips.where(lambda trip: trip.day == date(2030, 1, 1)).keys().all() == [1]
+
+
+def test_a_class_that_was_defined_while_freezegun_stopped_the_time_is_refused_in_words() -> None:
+    """It was told to be a dataclass, or not to be one of the twenty types of keys."""
+    fake: Any = type("FakeDate", (date,), {"__module__": "freezegun.api"})
+    for table in (zlmdb.Table[fake, int], zlmdb.Table[int, fake], zlmdb.Table[int, make_dataclass("R", [("a", fake)])]):
+        with pytest.raises(TypeError, match="FakeDate .*defined while freezegun had this one"):
+            zlmdb.open(None, type("Frozen", (zlmdb.Schema,), {"__annotations__": {"rows": table}}))
 
 
 FROZEN = """

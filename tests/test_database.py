@@ -23,6 +23,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import engine, mapsize
+from zlmdb.schema import attach
 from zlmdb.store import openstores
 
 on_disk = pytest.mark.parametrize("combo", ["lmdb-tables", "lmdb-classic"], indirect=True)
@@ -1421,6 +1422,28 @@ def test_no_file_gets_more_tables_than_can_be_opened(path: str, monkeypatch: pyt
         zlmdb.open(path, type("Others", (zlmdb.Schema,), {"__annotations__": others}))
     with zlmdb.open(path) as found, found.read() as t:
         assert (len(found.tables()), t["table5"][1]) == (6, "x")
+
+
+def test_processes_that_make_tables_at_once_do_not_pass_the_limit(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process makes two when this one has looked, and before it makes two itself."""
+    change = attach.change_contents
+    other = """if True:
+        import sys, zlmdb
+        others = {f"other{n}": zlmdb.Table[int, str] for n in range(2)}
+        zlmdb.open(sys.argv[1], type("Others", (zlmdb.Schema,), {"__annotations__": others})).close()"""
+
+    def late(*given: Any) -> Any:
+        subprocess.run([sys.executable, "-c", other, path], check=True)
+        return change(*given)
+
+    with zlmdb.open(path, many(6)) as db, db.write() as t:
+        t["table5"][1] = "x"
+    monkeypatch.setattr(engine, "MAX_TABLES", 10)
+    monkeypatch.setattr(attach, "change_contents", late)
+    with pytest.raises(zlmdb.DatabaseFull, match="MAX_TABLES"):
+        zlmdb.open(path, many(8))
+    with zlmdb.open(path) as found, found.read() as t:
+        assert (len(found.tables()), t["table5"][1]) == (8, "x")
 
 
 def test_a_relative_path_means_the_same_file_after_the_working_directory_changed(

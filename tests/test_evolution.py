@@ -410,6 +410,78 @@ def test_a_named_tuple_is_compared_by_position(path: Path) -> None:
         assert t.users[1] == (1, 2, 0)
 
 
+@dataclass
+class City:
+    code: str
+    name: str
+
+
+@dataclass
+class Place:
+    short: Annotated[str, zlmdb.Was("code")]
+    name: str
+
+
+class ByCode(zlmdb.Table[str, City], name="cities", key="code"):
+    """Cities by their codes."""
+
+
+class ByName(zlmdb.Table[str, City], name="cities", key="name"):
+    """Cities by their names."""
+
+
+class ByShort(zlmdb.Table[str, Place], name="cities", key="short"):
+    """Places by the codes, which have another name."""
+
+
+class Unkeyed(zlmdb.Table[str, City], name="cities"):
+    """Cities by anything."""
+
+
+def of_cities(cls: Any) -> Any:
+    """A schema of one table."""
+    return type("Atlas", (zlmdb.Schema,), {"__annotations__": {"cities": cls}})
+
+
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_another_key_field_is_refused_in_words(path: Path, layout: Any) -> None:
+    with zlmdb.open(path, of_cities(ByCode), layout=layout) as db, db.write() as t:
+        t.cities.add(City("CDG", "Paris"))
+    for readonly in (False, True):
+        with pytest.raises(zlmdb.SchemaMismatch) as raised:
+            zlmdb.open(path, of_cities(ByName), readonly=readonly)
+        text = str(raised.value)
+        assert "of the class ByName: the keys in the file are those of the field 'code'" in text
+        assert "declare key='code', or store" in text
+        assert "zlmdb.Migration(" in text
+    for cls in (Unkeyed, ByCode):
+        with zlmdb.open(path, of_cities(cls)) as db, db.read() as t:
+            assert dict(t.cities) == {"CDG": City("CDG", "Paris")}
+
+
+def test_a_key_field_may_get_another_name(path: Path) -> None:
+    with zlmdb.open(path, of_cities(ByCode)) as db, db.write() as t:
+        t.cities.add(City("CDG", "Paris"))
+    with zlmdb.open(path, of_cities(ByShort)) as db, db.write() as t:
+        t.cities.add(Place("ORY", "Paris"))
+        assert list(t.cities) == ["CDG", "ORY"]
+    with zlmdb.open(path, of_cities(ByShort)) as db, db.read() as t:
+        assert len(t.cities) == 2
+
+
+def test_a_file_without_the_key_field_gets_it_by_the_next_write(path: Path) -> None:
+    """As those do from before it was recorded: a program that only reads changes nothing."""
+    with zlmdb.open(path, of_cities(Unkeyed)) as db, db.write() as t:
+        t.cities["CDG"] = City("CDG", "Paris")
+    for cls in (ByCode, ByName):
+        with zlmdb.open(path, of_cities(cls)) as db, db.read() as t:
+            assert len(t.cities) == 1
+    with zlmdb.open(path, of_cities(ByCode)) as db, db.write() as t:
+        t.cities.add(City("FCO", "Rome"))
+    with pytest.raises(zlmdb.SchemaMismatch, match="those of the field 'code'"):
+        zlmdb.open(path, of_cities(ByName))
+
+
 def test_fields_of_flatbuffers_are_compared_by_their_numbers(path: Path) -> None:
     start(path, User, ANN, form="FlatBuffers")
     swapped = model(name=str, age=(int, 0), mail=(str, ""))

@@ -747,6 +747,43 @@ def test_what_is_swept_is_a_change() -> None:
         ]  # fmt: skip
 
 
+class OneUser(zlmdb.Table[str, Session], expires="until", feed=True):
+    by_user = zlmdb.UniqueIndex[str]("user")
+
+
+class Owned(zlmdb.Table[int, Login]):
+    of = zlmdb.ForeignKey[OneUser]("session", on_delete="cascade")
+
+
+class Owning(zlmdb.Schema):
+    sessions: OneUser
+    logins: Owned
+
+
+def test_what_a_refused_write_has_swept_is_gone_with_all_that_follows_and_the_refused_record_is_nowhere() -> None:
+    """The record of the key had expired, and made way; the unique key of the new one belongs to a living record."""
+    NOW[0] = 1000.0
+    with zlmdb.open(None, Owning) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            t.sessions.update(a=Session("old", 1001.0), b=Session("taken"), c=Session("other", 1001.0))
+            t.logins[1] = Login("a")
+        number = db.changes("sessions", timeout=0).take(10)[-1].number
+        NOW[0] = 1002.0
+        with db.write() as t:
+            with pytest.raises(zlmdb.DuplicateKey):
+                t.sessions["a"] = Session("taken")
+            with pytest.raises(zlmdb.EncodeError):
+                t.sessions["a"] = Session(7)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            assert (list(t.sessions), list(t.logins)) == (["b"], [])
+        assert db.check().ok
+        db.sweep()
+        found = [(change.key, change.old and change.old.user, change.new and change.new.user)
+                 for change in db.changes("sessions", after=number, timeout=0)]  # fmt: skip
+        assert sorted(found) == [("a", "old", None), ("c", "other", None)]
+        assert db.check().ok
+
+
 @pytest.mark.parametrize("append", [False, True])
 def test_of_a_list_of_records_those_that_have_expired_already_are_absent_at_once(db: Any, append: bool) -> None:
     with db.write() as t:

@@ -553,6 +553,9 @@ def test_a_feed_that_is_none_is_refused(wrong: Any) -> None:
         zlmdb.Feed(max_count=-1)
     with pytest.raises(ValueError, match="max_age"):
         zlmdb.Feed(max_age=timedelta(-1))
+    text: Any = "no"
+    with pytest.raises(TypeError, match="acknowledged='no'.: expected True or False"):
+        zlmdb.Feed(acknowledged=text)
 
 
 # -- programs that disagree -----------------------------------------------------------------------------------------

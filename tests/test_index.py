@@ -1038,12 +1038,27 @@ def test_the_error_tells_how_a_table_without_a_class_of_its_own_gets_rid_of_an_i
 
     with make_db(schema_with(by_age=zlmdb.Index[int]("age"))) as db, db.write() as t:
         t.users.update(PEOPLE)
-    with make_db(Plain, drop_indexes=True) as db:
-        with db.write() as t, pytest.raises(zlmdb.IndexNotAttached) as told:
+    with make_db(Plain) as db:
+        with db.write() as t, pytest.raises(zlmdb.IndexNotAttached, match="drop_indexes=True") as told:
             t.users[9] = User("nine", "nine@x", 9)
         eval(re.findall(r"db\.drop_index\(.*\)", str(told.value))[0], {"db": db})
         with db.write() as t:
             t.users[9] = User("nine", "nine@x", 9)
+
+
+@on_disk
+def test_a_table_without_a_class_of_its_own_loses_its_indexes_as_requested(
+    make_db: Callable[..., Any], combo: str
+) -> None:
+    class Plain(zlmdb.Schema):
+        users: zlmdb.Table[int, User]
+
+    with make_db(schema_with(by_age=zlmdb.Index[int]("age"))) as db, db.write() as t:
+        t.users.update(PEOPLE)
+    with make_db(Plain, drop_indexes=True) as db:
+        with db.write() as t:
+            t.users[9] = User("nine", "nine@x", 9)
+        assert "by_age" not in str(db.tables())
 
 
 @on_disk

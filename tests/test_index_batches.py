@@ -439,6 +439,30 @@ def test_a_program_without_it_reads_and_may_drop_it(path: str) -> None:
         assert db.check().ok
 
 
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_build_without_room_goes_on_with_a_larger_size_and_a_program_without_it_drops_it(
+    dropped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexbuilding, "BATCH", 200)
+    path = str(tmp_path / "db")
+    with zlmdb.open(path, Before, maxsize=1 << 20, durability="none") as db, db.write() as t:
+        t.rows.update({n: Row(f"{n:0200}", n) for n in range(1200)})
+    for _ in range(2):
+        with pytest.raises(zlmdb.DatabaseFull, match="a part of the index rows.by_n.*the next opening goes on"):
+            zlmdb.open(path, After, maxsize=1 << 20, durability="none")
+    with zlmdb.open(path, After, maxsize=1 << 20, durability="none", build_indexes=False) as db, db.write() as t:
+        del t.rows[7]
+    with zlmdb.open(path, Before, durability="none") as db, pytest.raises(zlmdb.IndexNotAttached), db.write() as t:
+        t.rows[1] = Row("x")
+    if dropped:
+        with zlmdb.open(path, Before, durability="none", drop_indexes=True) as db, db.write() as t:
+            t.rows[1] = Row("x")
+    with zlmdb.open(path, After, maxsize=1 << 24, durability="none") as db:
+        assert db.check().ok
+        with db.read() as t:
+            assert t.rows.by_name.count() == 1199
+
+
 def test_one_that_is_dropped_by_an_opening_begins_again(path: str) -> None:
     half_built(path).close()
     with opened(path, Before, drop_indexes=True) as db, db.write() as t:

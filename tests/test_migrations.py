@@ -287,7 +287,26 @@ def test_the_file_gets_the_key_field_of_a_table_that_a_step_has_taken(path: Path
         t.accounts.add(Account(1, 20))
     with zlmdb.open(path, New) as db:
         db.migrate()
+    with pytest.raises(zlmdb.SchemaMismatch, match="the keys in the file are those of the field 'code'"):
+        zlmdb.open(path, Old)
     with zlmdb.open(path) as plain, plain.write() as u:
         accounts = u._undeclared("accounts", by_fields=True)
         assert accounts._storage.key_field is not None
         assert (list(accounts), accounts._storage.key_field.path) == ([20], "code")
+
+
+def test_a_table_is_not_rewritten_for_another_key_field_under_its_old_keys(path: Path) -> None:
+    class Old(zlmdb.Schema):
+        accounts: ByNumber
+
+    class New(zlmdb.Schema):
+        accounts: ByCode
+        migrations = (Migration(1, "by code", lambda t, old: old.rewrite("accounts", lambda key, fields: fields)),)
+
+    with zlmdb.open(path, Old) as db, db.write() as t:
+        t.accounts.add(Account(1, 20))
+    with (
+        zlmdb.open(path, New) as db,
+        pytest.raises(zlmdb.SchemaMismatch, match="takes its keys from the field 'code', which is 20 in the value"),
+    ):
+        db.migrate()

@@ -43,16 +43,16 @@ def test_a_refused_change_loses_no_job(db: zlmdb.Database[Store]) -> None:
     far = 1e15  # seconds: beyond the times of a key
     with db.write() as t:  # one transaction: what is refused must have changed nothing
         t.jobs.put("a")
-        with pytest.raises(zlmdb.EncodeError):
+        with pytest.raises(ValueError, match="expected seconds"):
             t.jobs.claim(lease=far)
         assert states(t.jobs) == [(0, "a")]
         lease = t.jobs.claim()
         assert lease is not None
-        with pytest.raises(zlmdb.EncodeError):
+        with pytest.raises(ValueError, match="expected seconds"):
             t.jobs.fail(lease, delay=far)
-        with pytest.raises(zlmdb.EncodeError):
+        with pytest.raises(ValueError, match="expected seconds"):
             t.jobs.extend(lease, far)
-        with pytest.raises(zlmdb.EncodeError):
+        with pytest.raises(ValueError, match="expected seconds"):
             t.jobs.put("b", delay=far)
         assert states(t.jobs) == [(2, "a")]
         assert t.jobs.extend(lease).key == lease.key  # to the same time
@@ -87,6 +87,28 @@ def test_arguments_that_make_no_sense_are_named(db: zlmdb.Database[Store]) -> No
             t.jobs.claim(lease=text)
         with pytest.raises(ValueError, match="priority='5': expected an int"):
             t.jobs.put("a", priority=text)
+
+
+@pytest.mark.parametrize(
+    "given", [True, float("nan"), float("inf"), 1e300, 10**400], ids=["true", "nan", "inf", "large", "huge"]
+)
+def test_numbers_that_are_no_seconds_are_named(db: zlmdb.Database[Store], given: Any) -> None:
+    """Some were `OverflowError` of Python, or an error about a key of the table; True was a second."""
+    with db.write() as t:
+        t.jobs.put("a")
+        lease = t.jobs.claim()
+        assert lease is not None
+        for name, call in (
+            ("delay", lambda: t.jobs.put("a", delay=given)),
+            ("lease", lambda: t.jobs.claim(lease=given)),
+            ("seconds", lambda: t.jobs.extend(lease, given)),
+            ("delay", lambda: t.jobs.fail(lease, delay=given)),
+        ):
+            with pytest.raises(ValueError, match=f"^{name}=.*: expected seconds, 0 or more"):
+                call()
+    for name in ("lease", "backoff"):
+        with pytest.raises(ValueError, match=f"{name}=.*: expected"):
+            type.__call__(type(zlmdb.Queue), "Jobs", (zlmdb.Queue,), {}, **{name: given})
 
 
 def test_what_is_no_key_of_a_dead_letter_is_named(db: zlmdb.Database[Store]) -> None:

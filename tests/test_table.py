@@ -6,6 +6,7 @@ import bisect
 import itertools
 import random
 import sys
+import types
 import unittest
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
@@ -1277,3 +1278,10 @@ def test_a_value_type_given_in_two_steps_is_seen_through(make_db: Callable[..., 
         with pytest.raises(zlmdb.EncodeError):
             t.numbers["b"] = ["text"]
         assert dict(t.numbers) == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize("name", ["by\0name", "by\ud800name"], ids=ascii)
+def test_the_name_of_an_index_that_no_file_can_have_is_refused_with_its_class(name: str) -> None:
+    body = {name: zlmdb.Index[str]("name")}
+    with pytest.raises(TypeError, match="People: the name of an index has neither a NUL character"):
+        types.new_class("People", (zlmdb.Table[int, Any],), {}, lambda names: names.update(body))

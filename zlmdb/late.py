@@ -85,6 +85,12 @@ def is_of_freezegun(cls: type) -> bool:
     return str(cls.__module__).startswith("freezegun.")
 
 
+FROZEN = (
+    "the class was defined while freezegun had this one in the place of that of datetime: define it, or import its "
+    "module, before the time is frozen, or use time-machine, which replaces no class"
+)
+
+
 def true_class(cls: type) -> type:
     """The class in whose place freezegun has put *cls*, if it has."""
     return next(one for one in cls.__mro__ if not is_of_freezegun(one))

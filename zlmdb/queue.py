@@ -29,6 +29,7 @@ _SECOND = 1_000_000
 _AT_ONCE = 1000  # jobs whose delay or lease is over and that one claim makes ready; or leases that it shortens
 _LONGEST = 3600.0
 _A_CLOCK = "expected a function that returns the time in seconds since 1970"
+_LONGEST_OF_ALL = 10**12  # seconds: when they are over is a part of a key, in microseconds, of 64 bits
 _MOST = (1 << 63) - 1  # as a priority: its negative is a part of the key
 _bells: WeakKeyDictionary[Any, Doorbell] = WeakKeyDictionary()  # by the storage of the queue
 _looked: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # when this process has looked at its leases
@@ -118,7 +119,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             cls._lease = checked_seconds("lease", lease)
         if attempts is not None:
             given: Any = attempts
-            if not isinstance(given, int) or given < 1:
+            if not isinstance(given, int) or isinstance(given, bool) or given < 1:
                 raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
             cls._attempts = attempts
         if backoff is not None:
@@ -461,11 +462,11 @@ def _micros(seconds: float) -> int:
 def checked_seconds(name: str, seconds: float) -> float:
     """*seconds*, given as *name*. Raises `TypeError` or `ValueError` unless they are 0 or more."""
     try:
-        fits = 0 <= seconds < float("inf")
+        fits = 0 <= seconds <= _LONGEST_OF_ALL and not isinstance(seconds, bool)
     except TypeError:
         raise TypeError(f"{name}={seconds!r}: expected seconds") from None
     if not fits:
-        raise ValueError(f"{name}={seconds!r}: expected seconds, 0 or more")
+        raise ValueError(f"{name}={seconds!r}: expected seconds, 0 or more, and not more than {_LONGEST_OF_ALL}")
     return seconds
 
 

@@ -89,7 +89,7 @@ class Cache(CachePending[K, V]):
         if eviction_policy not in _POLICIES:
             raise ValueError(f"eviction_policy={eviction_policy!r}: expected {', '.join(map(repr, _POLICIES))}")
         given: Any = size_limit
-        if not isinstance(given, (int, float)) or given <= 0:
+        if not isinstance(given, (int, float)) or isinstance(given, bool) or not given > 0:
             raise ValueError(f"size_limit={size_limit!r}: expected a number of bytes, more than 0")
         self._path = path_of(path)
         self._size_limit, self._policy = size_limit, eviction_policy
@@ -111,6 +111,7 @@ class Cache(CachePending[K, V]):
         try:
             where = None if self._file is None else self._file.database
             self._db = open_database(where, tables_for(key), durability="none")
+            self._db._called = "cache"
         except BaseException as error:
             if self._file is not None:
                 self._file.close(None)

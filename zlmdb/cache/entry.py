@@ -45,7 +45,7 @@ def until_of(expire: Optional[float]) -> float:
         raise TypeError(f"expire={expire!r}: expected seconds, or None for ever") from None
     except OverflowError:  # an int beyond all floats
         return NEVER if expire > 0 else 0.0
-    if until != until:
+    if until != until or isinstance(expire, bool):
         raise ValueError(f"expire={expire!r}: expected seconds, or None for ever")
     return until
 

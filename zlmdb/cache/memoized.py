@@ -187,7 +187,7 @@ def memoized(
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
     key_of = _keys(function, _name_of(function, name), ignore, key)
     given: Any = lock
-    if not isinstance(given, (int, float)) or not given >= 0:
+    if not isinstance(given, (int, float)) or isinstance(given, bool) or not given >= 0:
         raise TypeError(f"memoize(lock={lock!r}): expected the seconds that a computation may take")
 
     def compute(*args: Any, **kwargs: Any) -> Any:

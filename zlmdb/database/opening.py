@@ -108,8 +108,8 @@ def open(
 
     * *build_indexes* False: new indexes of tables with many records are not built before this function returns, but by
       `Database.build_indexes`. Until then they are maintained, and queries do without them.
-    * *drop_indexes*: the indexes of the file that no table class declares are dropped. Otherwise they stay, and their
-      tables can only be read.
+    * *drop_indexes*: the indexes are dropped that tables of the schema have in the file, and do not declare. Otherwise
+      they stay, and their tables can only be read.
 
     New files (an existing file keeps its own layout and format):
 
@@ -190,7 +190,7 @@ def _check_options(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
             + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
         )
-    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout >= 0):
+    if timeout is not None and (not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0):
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     if flush_every is not None and not (flushes and isinstance(flush_every, (int, float)) and flush_every > 0):
         raise ValueError(

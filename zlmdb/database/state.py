@@ -39,6 +39,8 @@ class DatabaseState:
     _open_now: bool
     _timeout: Optional[float]
     """Seconds to wait for another writer; None: for ever."""
+    _called = "database"
+    """What the user has opened: a cache has a database inside."""
 
     @property
     def _open_store(self) -> Store:
@@ -46,7 +48,8 @@ class DatabaseState:
         store = self._store
         if store is None:
             raise errors.DatabaseClosed(
-                f"the database {shown_path(self._opening.path)} is not open: open it again, or use it in its with block"
+                f"the {self._called} {shown_path(self._opening.path)} is not open: open it again, or use it in its "
+                f"with block"
             ) from None
         if store.env is None:  # in a forked child
             store.reopen()

@@ -34,6 +34,9 @@ class Feed:
                 raise TypeError(f"Feed(max_age={age!r}): expected a timedelta, such as timedelta(days=7)")
             if age < timedelta(0):
                 raise ValueError(f"Feed(max_age={age}): expected a positive time")
+        given: Any = self.acknowledged
+        if not isinstance(given, bool):
+            raise TypeError(f"Feed(acknowledged={given!r}): expected True or False")
 
     @property
     def keeps_all(self) -> bool:

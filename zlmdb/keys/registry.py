@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, get_args, get_origin
 from uuid import UUID
 
+from ..late import FROZEN, is_of_freezegun
 from .base import KeyCodec
 from .choices import enum_key, literal_key
 from .dates import DateKey, DatetimeKey
@@ -96,6 +97,8 @@ def codec_of(annotation: Any) -> KeyCodec[Any]:
         plain = _by_class(annotation)
     if plain is None:
         shown = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
+        if isinstance(annotation, type) and is_of_freezegun(annotation):
+            raise TypeError(f"{shown} is not a key type: {FROZEN}")
         raise TypeError(f"{shown} is not a key type; there are {_SUPPORTED}")
     return plain
 

@@ -428,7 +428,10 @@ def _fitting(
     storage: Storage[Any, Any], read: Callable[[Any], Any], key: bytes, data: bytes, others: Callable[[bytes], str]
 ) -> bytes:  # fmt: skip
     try:
-        return storage.value.encode(read(data))
+        value = read(data)
+        if storage.key_field is not None:
+            storage.key_field.check(storage.name, storage.decode_key(key), value)
+        return storage.value.encode(value)
     except (errors.DecodeError, errors.EncodeError) as error:
         shown = storage.decode_key(key)
         raise errors.SchemaMismatch(

@@ -9,7 +9,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..values.description import format_of
 from .declaration import Declaration
-from .verdict import Verdict, verdict
+from .verdict import Verdict, has_other_key, verdict
 
 
 def record_types(store: Store, slot: Slot, declared: Declaration) -> None:
@@ -38,7 +38,7 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
                 f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
                 f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
             )
-    if slot.fields == declared.described and slot.unsettled is None:  # as nearly always; this saves calls
+    if slot.fields == declared.described and slot.unsettled is None and not has_other_key(slot, declared):
         if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
             return None
         return _of_plain_types(slot, declared)
@@ -126,6 +126,8 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
     """Whether the file must change for *declared*."""
     if slot is None or _lacks_parts(slot, declared):
         return True
+    if slot.key_field is None and declared.key_field is not None:
+        return True
     if slot.fields == declared.described and not drop_indexes:
         if slot.model != declared.value.model and _is_wider(slot, declared):
             return True
@@ -167,8 +169,8 @@ def unfinished(slot: Slot, declared: Declaration) -> list[str]:
 
 
 def undeclared_indexes(slot: Slot, declared: Declaration) -> list[str]:
-    """The indexes of the file that a table class does not declare."""
-    return [name for name in slot.indexes if declared.strict and name not in declared.definitions]
+    """The indexes of the file that the program does not declare, whether or not the table has a class of its own."""
+    return [name for name in slot.indexes if name not in declared.definitions]
 
 
 def indexes_to_build(slot: Slot, declared: Declaration, found: Verdict, drop_indexes: bool) -> list[str]:

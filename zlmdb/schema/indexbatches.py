@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Optional
 
+from .. import errors
 from ..engines import Handle, Transaction
 from ..locks import monotonic
 from ..log import log
@@ -89,7 +90,10 @@ def build_in_batches(
         over = False
         while not over:
             began = monotonic()
-            step = store.change(partial(builder.batch, declared), timeout=timeout)
+            try:
+                step = store.change(partial(builder.batch, declared), timeout=timeout)
+            except errors.DatabaseFull as error:
+                raise builder.without_room(declared, error) from error
             if step.error is not None:
                 raise step.error
             over = step.over
@@ -113,6 +117,15 @@ class _Builder:
         self._catalogue = catalogue
         self._declarations = declarations
         self._begun: dict[str, set[str]] = {}  # the indexes of each table, by name
+
+    def without_room(self, declared: Declaration, error: errors.DatabaseFull) -> errors.DatabaseFull:
+        """The *error* of a batch, with what becomes of the indexes."""
+        names = " and ".join(sorted(f"{declared.name}.{one}" for one in self._begun.get(declared.name, ())))
+        return errors.DatabaseFull(
+            f"{error}. So far a part of the index {names} is built, and the next opening goes on with the rest; with "
+            f"build_indexes=False the database is opened without it",
+            **vars(error),
+        )
 
     def gone(self) -> list[str]:
         """The indexes that it has begun to build, and that the file does not have any more."""

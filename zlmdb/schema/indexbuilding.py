@@ -74,7 +74,7 @@ def are_many(txn: Transaction, handle: Handle, storage: Storage[Any, Any]) -> bo
 
 
 def drop_undeclared(making: FileChange, slot: Slot, declared: Declaration) -> None:
-    """Drop the indexes that a table class does not declare."""
+    """Drop the indexes that the program does not declare."""
     for name in undeclared_indexes(slot, declared):
         log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
         empty_index(making.catalogue, slot, name, making.txn, making.open_space)

@@ -36,11 +36,23 @@ def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Ve
     *opening*: the program opens the file to write, and may change it. Otherwise a table of another shape cannot be
     written.
     """
-    if slot is None or declared.vouched or (slot.unsettled is None and slot.fields == declared.described):
+    if slot is None:
         return FITS
-    from .changedshape import of_changed_shape  # late: most programs have the shapes of their files
+    found = FITS
+    if not declared.vouched and (slot.unsettled is not None or slot.fields != declared.described):
+        from .changedshape import of_changed_shape  # late: most programs have the shapes of their files
 
-    return of_changed_shape(slot, declared, opening)
+        found = of_changed_shape(slot, declared, opening)
+    if found.refused is None and has_other_key(slot, declared):
+        from .changedshape import of_other_key  # late, as above
+
+        return found._replace(refused=of_other_key(slot, declared, found.relation))
+    return found
+
+
+def has_other_key(slot: Slot, declared: Declaration) -> bool:
+    """Whether the class takes its keys from a field that has another name than that which the file records."""
+    return slot.key_field is not None and declared.key_field is not None and slot.key_field != declared.key_field.path
 
 
 def of_feed(slot: Slot, declared: Declaration, older: bool) -> Optional[str]:

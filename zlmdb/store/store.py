@@ -252,6 +252,8 @@ class Store(OpenEnvironment):
             self.begin(write=True, who=writing, held=held)
             try:
                 result = work(held[0], open_space)
+                if opened and self.layout == "tables":
+                    self._open_others(held[0], opened, open_space)
                 if self.limited:
                     self.require_room(held[0], self.sequence, opened, begun)
                 entries = held[0].stat()["entries"] if ours else self._main_entries
@@ -267,6 +269,22 @@ class Store(OpenEnvironment):
                 self.ended(writing)
             self._publish(opened)
         return result
+
+    def _open_others(self, txn: Transaction, opened: dict[bytes, Handle], open_space: OpenSpace) -> None:
+        """Open what other processes have made since: so no file gets more spaces than can be open at once.
+
+        Usually nobody has, which the number of entries of the main database tells: one for each space, and the guard.
+        Raises `DatabaseFull`.
+        """
+        entries = txn.stat()["entries"] - 1 if self.engine.names_in_main else 0
+        if entries > len(opened.keys() | self.spaces.keys()):
+            for name in list(self.engine.space_names(self.environment, txn)):
+                open_space(name)
+            if entries > len(opened.keys() | self.spaces.keys()):  # py-lmdb lists those that it can open
+                raise errors.DatabaseFull(
+                    "other processes have made tables meanwhile, and with these ones the database would have more "
+                    "tables and indexes than can be open at once (MAX_TABLES)"
+                )
 
     # -- reading -------------------------------------------------------------------------------------------------------
 

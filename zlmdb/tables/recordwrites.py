@@ -103,7 +103,7 @@ class RecordWrites(TableState[K, V]):
             return "open the database again, to write, with its schema, which declares them"
         return (
             "use the class that declares them; or, where this program is the newer one and they are not wanted any "
-            f"more, drop them: zlmdb.open(..., drop_indexes=True), or, of a table without a class of its own, "
+            f"more, drop them: zlmdb.open(..., drop_indexes=True), or "
             f"db.drop_index({self._name!r}, {self._index_state.missing[0]!r})"
         )
 

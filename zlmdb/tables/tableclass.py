@@ -122,6 +122,12 @@ def check_types(cls: Any, table: type) -> None:
     _check_options(cls)
     body: Mapping[str, Any] = cls.__dict__
     indexes: list[DeclaredIndex[Any]] = [one for one in body.values() if is_a(one, Declares)]
+    for name, one in body.items() if indexes else ():
+        if is_a(one, Declares) and ("\0" in name or any(["\ud800" <= letter <= "\udfff" for letter in name])):
+            raise TypeError(
+                f"{cls.__name__}: the name of an index has neither a NUL character nor half a surrogate pair, as "
+                f"{name!r} has: choose another one"
+            )
     if not indexes and not isinstance(cls._key_source, str):
         return
     try:

@@ -13,6 +13,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Callable, Literal, Optional, TypeVar
 
+from ..late import FROZEN, is_of_freezegun
 from ..typeargs import UNIONS, filled, nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
 from .flat.markers import Id
@@ -258,6 +259,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:
     """The record of the model class *cls*, and its fields."""
     found = model_class(cls, where)
     if found is None:
+        if is_of_freezegun(cls):
+            raise TypeError(f"{where}: {typename(cls)} cannot be stored: {FROZEN}")
         raise TypeError(
             f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
             "NamedTuple, a TypedDict or a msgspec.Struct; of a class that is not yours, a text or a number that makes "
