@@ -92,7 +92,8 @@ def test_a_misspelt_table_is_answered_with_the_nearest_one(db: Any) -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("append", r"table\.add\(value\)"), ("filter", r"\.where\("), ("all", r"\.select\(\)\.all\(\)"),
+    [("paginate", r"\.page\(count, cursor\)"),
+     ("append", r"table\.add\(value\)"), ("filter", r"\.where\("), ("all", r"\.select\(\)\.all\(\)"),
      ("sum", r"\.fields\(")],
 )  # fmt: skip
 def test_what_a_table_does_not_have_is_answered_with_what_to_write(db: Any, name: str, advice: str) -> None:

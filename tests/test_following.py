@@ -285,6 +285,7 @@ def test_nothing_is_changed() -> None:
     [
         (lambda u: u.agee > 3, "u.agee: followed.User has no field 'agee', it has name, age"),
         (lambda u: u.address is not None and u.address.town == "x", "u.address.town: followed.Address has no field"),
+        (lambda u: u.pk == 3, "the key is the first parameter of `lambda key, record: ...`"),
         (lambda u: u.name.startwith("x"), "u.name.startwith: str has no attribute"),
         (lambda u: u.age > "3", "u.age > '3': u.age is of type int, which '3' (str) is not"),
         (lambda u: u.age == "3", "u.age == '3': u.age is of type int"),

@@ -1013,6 +1013,15 @@ def test_other_annotations_raise_a_type_error_that_lists_the_key_types(annotatio
 
 
 @pytest.mark.parametrize(
+    ("annotation", "advice"),
+    [(Optional[str], "without it; an index has no entry"), (tuple[int, ...], "each part, as in"), (tuple, "each part")],
+)
+def test_annotations_that_are_nearly_a_key_type_are_answered_with_what_to_write(annotation: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=rf"is not a key type; there are int, .*{advice}"):
+        key_codec(annotation)
+
+
+@pytest.mark.parametrize(
     "name", ["", "integer", "tuple()", "tuple(int", "tuple(int,)", "bytes0", "uuid)", "tuple(int))"]
 )
 def test_unknown_names_raise_a_value_error(name: str) -> None:

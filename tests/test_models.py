@@ -826,7 +826,7 @@ IMPOSSIBLE: list[tuple[Any, str]] = [
     (Holder, r"Holder.inside: .*Bare cannot be stored"),
     (complex, "complex cannot be stored.* of a class that is not yours, a text or a number"),
     (typing.Callable[[], int], "cannot be stored|not a type that can be stored"),
-    (WithInitVar, "InitVar"),
+    (WithInitVar, "InitVar, .*: make it a field, or take the value in a classmethod"),
     (Mixed, "Mixed: .*all text or all integers"),
     (Literal[True], "Literal"),
     (dict[Point, int], "Point cannot be a key|text keys"),

@@ -1,4 +1,4 @@
-"""Typed persistent maps over LMDB: dict-like tables with indexes, in ACID transactions."""
+"""Python objects in typed, ordered tables in a file, with indexes and ACID transactions, on LMDB."""
 # ruff: noqa: F403, F405 - the classic maps, the formats and the errors come by their modules' __all__
 
 from . import errors, keys, values

@@ -87,7 +87,7 @@ def codec_of(annotation: Any) -> KeyCodec[Any]:
         return codec_of(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
         return literal_key(get_args(annotation))
-    if get_origin(annotation) is tuple and get_args(annotation):
+    if get_origin(annotation) is tuple and get_args(annotation) and Ellipsis not in get_args(annotation):
         return TupleKey([codec_of(part) for part in get_args(annotation)])
     renamed = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)  # NewType, type X =
     if renamed is not None:
@@ -99,8 +99,18 @@ def codec_of(annotation: Any) -> KeyCodec[Any]:
         shown = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
         if isinstance(annotation, type) and is_of_freezegun(annotation):
             raise TypeError(f"{shown} is not a key type: {FROZEN}")
-        raise TypeError(f"{shown} is not a key type; there are {_SUPPORTED}")
+        raise TypeError(f"{shown} is not a key type; there are {_SUPPORTED}{_advice(annotation)}")
     return plain
+
+
+def _advice(annotation: Any) -> str:
+    """What to write in place of *annotation*, where that is known."""
+    parts = get_args(annotation)
+    if type(None) in parts:
+        return ". No key is None: write the type without it; an index has no entry for a record whose field is None"
+    if annotation is tuple or Ellipsis in parts:
+        return ". A tuple of any length is no key: name the type of each part, as in tuple[str, int]"
+    return ""
 
 
 def _by_class(cls: type[Any]) -> Optional[KeyCodec[Any]]:

@@ -37,6 +37,7 @@ OF_OTHERS = {
     **dict.fromkeys(("commit", "flush"), _ENDS),
     **dict.fromkeys(("irange", "iterator", "iternext", "iteritems", "iterrows", "itertuples"), _RANGE),
     **dict.fromkeys(("range", "scan", "scan_iter"), _RANGE),
+    **dict.fromkeys(("paginate", "paginator", "pages"), "write .page(count, cursor) of .select() or .where(...)"),
     "mget": "write .get_many(keys)",
     **dict.fromkeys(("add_all", "bulk_create", "bulk_save_objects", "insert_many", "mset"), _PUT_MANY),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),

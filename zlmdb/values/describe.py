@@ -176,7 +176,10 @@ class Reader:
         self.records[annotation] = record
         hints = self.hints(cls)
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored")
+            raise TypeError(
+                f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored: make it a "
+                f"field, or take the value in a classmethod that makes the object"
+            )
         self.define(record, listed, hints, args, where)
         return record
 

@@ -62,13 +62,19 @@ def is_field_of_tuple(cls: type[Any], name: str, member: object) -> bool:
     return tuple in owner.__mro__ and name in vars(owner).get("_fields", ())
 
 
+_KEY = frozenset(("id", "_id", "key", "pk", "rowid"))
+"""What other stores call the key of a record."""
+
+
 def _missing(recorder: Recorder, cls: type[Any], name: str) -> Any:
     trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
     names = known.fields()
     if not names or _has_more(cls, name):
         trace.block(f"{node!r}.{name}, which {typename(cls)} does not declare")
+    keyed = " (the key is the first parameter of `lambda key, record: ...`)" if name in _KEY else ""
     return trace.refuse(
-        f"{node!r}.{name}: {typename(cls)} has no field {name!r}, it has {', '.join(names)}; name one of its fields"
+        f"{node!r}.{name}: {typename(cls)} has no field {name!r}, it has {', '.join(names)}; name one of its "
+        f"fields{keyed}"
     )
 
 

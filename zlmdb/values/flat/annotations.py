@@ -321,7 +321,10 @@ class AnnotationReader:
         except (NameError, TypeError) as error:
             raise unresolved(cls, error) from error
         if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored")
+            raise TypeError(
+                f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored: make it a "
+                f"field, or take the value in a classmethod that makes the object"
+            )
         return hints
 
     def table(self, label: str, hint: str, test: str) -> Table:
