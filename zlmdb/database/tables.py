@@ -96,7 +96,7 @@ class Attaching(DatabaseState):
     def table(self, name: str, key: type[K], value: type[V], /) -> MadeTable[Table[K, V]]: ...
     @overload
     def table(self, name: str, key: Any, value: Any, /) -> MadeTable[Table[Any, Any]]: ...
-    def table(self, name: str, key: Any, value: Any = _MISSING, /) -> MadeTable[Any]:
+    def table(self, name: str, key: Any = _MISSING, value: Any = _MISSING, /) -> MadeTable[Any]:
         """The table *name*, which no schema has to declare: created if the file lacks it, with its types compared.
 
         Give the types of keys and values, ``db.table("counts", str, int)``, or a table class, for its indexes:
@@ -115,6 +115,11 @@ class Attaching(DatabaseState):
         return self._make_table(name, key, value, known)
 
     def _make_table(self, name: str, key: Any, value: Any, known: Optional[Made]) -> MadeTable[Any]:
+        if key is _MISSING:
+            raise TypeError(
+                f"table({name!r}) needs a table class or the types of keys and values, as db.table({name!r}, str, int); "
+                f"a table that is there already is t[{name!r}] in `with db.read() as t:`"
+            )
         several, parts = _parts(name, key, value)
         if known is not None:
             if all([self._is_made(part, one) for part, (_, one) in parts.items()]):
