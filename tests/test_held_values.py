@@ -122,6 +122,30 @@ def test_none_and_values_of_other_types_are_compared_as_python_does(t: Any) -> N
         assert t.persons.where(lambda p: p.name == form["name"]).count() == (value == "n3")  # noqa: B023
 
 
+def test_percent_takes_the_elements_of_a_tuple(t: Any) -> None:
+    def asked(value: Any) -> Any:
+        return t.persons.where(lambda p: p.name == "%s" % value)  # noqa: UP031
+
+    assert [asked(value).keys().all() for value in ("n30", ("n30",), ["n30"], ("n31",))] == [[30], [30], [], [31]]
+
+
+def test_what_a_method_refuses_is_the_error_of_the_function(t: Any) -> None:
+    for value in ("n30", 3):
+        asked = t.persons.where(lambda p: p.age == 19 and all((p.age == 20, p.name.startswith(value))))  # noqa: B023
+        if value == "n30":
+            assert asked.count() == 0
+        else:
+            with pytest.raises(TypeError, match="startswith"):
+                asked.count()
+    for value in (3, "3"):
+        asked = t.persons.where(lambda p: p.age == 19 and p.name == "n%d" % value)  # noqa: B023, UP031
+        if value == 3:
+            assert asked.count() == 0
+        else:
+            with pytest.raises(TypeError, match="%d format"):
+                asked.count()
+
+
 def test_times_in_zones_with_rules_are_asked_of_each_record(t: Any) -> None:
     for zone in (timezone.utc, ZoneInfo("Europe/Berlin"), timezone.utc):
         form = {"at": NOON.replace(minute=38).astimezone(zone)}

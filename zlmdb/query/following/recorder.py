@@ -78,12 +78,12 @@ class Recorder:
         return len(concrete(self, "len()"))
 
     def __str__(self) -> str:
-        return str(concrete(self, "str()"))
+        return str(concrete(self, "str()", tuple))
 
     def __repr__(self) -> str:
         if is_debugging(sys._getframe(1)):  # nothing that the function does
             return f"<placeholder {self.zlmdb_node!r}, while zlmdb reads the function>"
-        return repr(concrete(self, "repr()"))
+        return repr(concrete(self, "repr()", tuple))
 
     def __format__(self, how: str) -> str:
         node = self.zlmdb_node
@@ -91,10 +91,10 @@ class Recorder:
         return format(concrete(self, "format()"), how) if mark is None else mark
 
     def __int__(self) -> int:
-        return int(concrete(self, "int()"))
+        return int(concrete(self, "int()", str, bytes))
 
     def __float__(self) -> float:
-        return float(concrete(self, "float()"))
+        return float(concrete(self, "float()", str, bytes))
 
     def __index__(self) -> int:
         return operator.index(concrete(self, "a position"))
@@ -225,12 +225,16 @@ def _member(trace: Trace, node: Node, known: Known) -> Optional[Any]:
     return None
 
 
-def concrete(recorder: Recorder, what: str) -> Any:
-    """The value of *recorder* where captured values alone decide it. Python wants it for *what*."""
+def concrete(recorder: Recorder, what: str, *handled: type[Any]) -> Any:
+    """The value of *recorder* where captured values alone decide it. Python wants it for *what*.
+
+    *handled*: types that ``"%s" % x`` and ``"%d" % x`` handle in another way than *what* does.
+    """
     node = recorder.zlmdb_node
     if not node.settled:
         recorder.zlmdb_trace.block(f"{what} of {node!r}")
-    return recorder.zlmdb_trace.concrete(node)
+    found = recorder.zlmdb_trace.concrete(node)
+    return recorder.zlmdb_trace.block(f"{what} of {node!r}") if isinstance(found, handled) else found
 
 
 def always_true(known: Known) -> bool:
