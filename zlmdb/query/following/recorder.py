@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time
+from types import FrameType
 from typing import Any, Callable, Optional
 
 from ...handlers import is_debugging
@@ -78,7 +79,8 @@ class Recorder:
         return len(concrete(self, "len()"))
 
     def __str__(self) -> str:
-        return str(concrete(self, "str()", tuple))
+        mark = _marked(self, None, sys._getframe(1))
+        return str(concrete(self, "str()", tuple)) if mark is None else mark
 
     def __repr__(self) -> str:
         if is_debugging(sys._getframe(1)):  # nothing that the function does
@@ -86,8 +88,7 @@ class Recorder:
         return repr(concrete(self, "repr()", tuple))
 
     def __format__(self, how: str) -> str:
-        node = self.zlmdb_node
-        mark = marked(self, how, sys._getframe(1)) if node.settled and not isinstance(node, Constant) else None
+        mark = _marked(self, how, sys._getframe(1))
         return format(concrete(self, "format()"), how) if mark is None else mark
 
     def __int__(self) -> int:
@@ -207,6 +208,11 @@ def recorded(trace: Trace, node: Node) -> Any:
     return found
 
 
+def _marked(recorder: Recorder, how: Optional[str], frame: FrameType) -> Optional[str]:
+    node = recorder.zlmdb_node
+    return marked(recorder, how, frame) if node.settled and not isinstance(node, Constant) else None
+
+
 def _member(trace: Trace, node: Node, known: Known) -> Optional[Any]:
     if known.cls is bool:
         return trace.truth(node)
@@ -273,6 +279,8 @@ def _result(sign: str, left: Known, right: Known) -> tuple[Known, bool]:
         return FLOAT, int in pair  # an int may be too large for a float
     if pair == {str} and sign == "+":
         return STR, False
+    if left.cls is str and sign == "%":
+        return STR, True
     alike = left.cls is right.cls and left.cls in NUMBERS and left.cls is not bool
     return left if alike else SOMETHING, True
 
