@@ -181,3 +181,12 @@ def test_times_in_zones_with_rules_are_asked_of_each_record(t: Any) -> None:
         asked = t.persons.where(lambda p: p.seen >= form["at"])  # noqa: B023
         assert asked.keys().all() == [38, 39]
         assert ("all records" in str(asked.explain())) is (zone is not timezone.utc)
+
+
+def test_an_error_that_names_what_was_searched_is_the_functions(t: Any) -> None:
+    ages = 3, 4
+    asked = t.persons.where(lambda p: p.age < 99 and list(ages).index(p.age) == 0)
+    with pytest.raises(ValueError, match="not in list"):
+        asked.count()
+    kept = t.persons.where(lambda p: p.age in (3, 4) and [3, 4].index(p.age) == 1)
+    assert kept.keys().all() == [4, 24]
