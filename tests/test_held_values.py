@@ -73,6 +73,12 @@ BY_AN_INDEX: dict[str, tuple[Make, Any, Any]] = {
     "among": (lambda ages: lambda p: p.age in ages, {3: "x", 4: "y"}, {7: "z"}),
     "split": (lambda text: lambda p: p.name == text.split(",")[1], "x,n3", "y,n7,z"),
     "first": (lambda text: lambda p: p.name.startswith(text[0]), "n", "x"),
+    "computed": (lambda form: lambda p: p.age == form["age"] + 1, {"age": 2}, {"age": 6}),
+    "keys": (lambda form: lambda p: p.age in form.keys(), {3: "x", 4: "y"}, {7: "z"}),  # noqa: SIM118
+    "percent": (lambda age: lambda p: p.name == "n%s" % age, 3, 7),  # noqa: UP031
+    "percent of an element": (lambda form: lambda p: p.name == "n%d" % form["age"], {"age": 3}, {"age": 7}),  # noqa: UP031
+    "percents": (lambda row: lambda p: p.name == "%s%d" % (row[0], row[1]), ("n", 3), ("n", 7)),  # noqa: UP031
+    "converted": (lambda age: lambda p: p.name == f"n{age!s}", 3, 7),
     "typed": (lambda row: lambda p: p.age == row.age and p.name != row.name, Typed(3, "n3"), Typed(4, "n24")),
     "untyped": (lambda row: lambda p: p.name == row.name, Untyped(3, "n3"), Untyped(4, "n24")),
     "partial": (lambda least: functools.partial(older, least=least), 3, 17),
@@ -122,9 +128,65 @@ def test_none_and_values_of_other_types_are_compared_as_python_does(t: Any) -> N
         assert t.persons.where(lambda p: p.name == form["name"]).count() == (value == "n3")  # noqa: B023
 
 
+def test_percent_takes_the_elements_of_a_tuple(t: Any) -> None:
+    def asked(value: Any) -> Any:
+        return t.persons.where(lambda p: p.name == "%s" % value)  # noqa: UP031
+
+    assert [asked(value).keys().all() for value in ("n30", ("n30",), ["n30"], ("n31",))] == [[30], [30], [], [31]]
+
+
+def test_texts_made_by_percent_are_read_once(t: Any) -> None:
+    def asked(value: Any) -> Any:
+        return t.persons.where(lambda p: p.name == "n%s" % value or f"{value!s}" == p.name)  # noqa: UP031
+
+    for value in (3, 7, 39, True, "30", 3.0, None, -0.0, 0.0):
+        assert asked(value).keys().all() == [n for n in range(40) if f"n{n}" == f"n{value}"]
+    said = [str(asked(value).explain()) for value in (3, 7)]
+    assert said[0] == said[1]
+    assert "str(value)" in said[0]
+
+
+def test_a_text_that_percent_takes_may_be_other_things_too(t: Any) -> None:
+    def asked(value: Any) -> Any:
+        return t.persons.where(lambda p: "n%s" % value == p.name and p.name != "n%s")  # noqa: UP031
+
+    def padded(value: Any) -> Any:
+        return t.persons.where(lambda p: p.name == f"{value!s:>3}".strip() or p.name == f"{value}%s" % 1)
+
+    for value in (3, 7):
+        assert asked(value).keys().all() == [value]
+        assert padded(f"n{value}").keys().all() == [value, value * 10 + 1][: 2 if value < 4 else 1]
+
+
+def test_what_a_method_refuses_is_the_error_of_the_function(t: Any) -> None:
+    for value in ("n30", 3):
+        asked = t.persons.where(lambda p: p.age == 19 and all((p.age == 20, p.name.startswith(value))))  # noqa: B023
+        if value == "n30":
+            assert asked.count() == 0
+        else:
+            with pytest.raises(TypeError, match="startswith"):
+                asked.count()
+    for value in (3, "3"):
+        asked = t.persons.where(lambda p: p.age == 19 and p.name == "n%d" % value)  # noqa: B023, UP031
+        if value == 3:
+            assert asked.count() == 0
+        else:
+            with pytest.raises(TypeError, match="%d format"):
+                asked.count()
+
+
 def test_times_in_zones_with_rules_are_asked_of_each_record(t: Any) -> None:
     for zone in (timezone.utc, ZoneInfo("Europe/Berlin"), timezone.utc):
         form = {"at": NOON.replace(minute=38).astimezone(zone)}
         asked = t.persons.where(lambda p: p.seen >= form["at"])  # noqa: B023
         assert asked.keys().all() == [38, 39]
         assert ("all records" in str(asked.explain())) is (zone is not timezone.utc)
+
+
+def test_an_error_that_names_what_was_searched_is_the_functions(t: Any) -> None:
+    ages = 3, 4
+    asked = t.persons.where(lambda p: p.age < 99 and list(ages).index(p.age) == 0)
+    with pytest.raises(ValueError, match="not in list"):
+        asked.count()
+    kept = t.persons.where(lambda p: p.age in (3, 4) and [3, 4].index(p.age) == 1)
+    assert kept.keys().all() == [4, 24]

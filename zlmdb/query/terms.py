@@ -12,7 +12,7 @@ from .following import Given, Node
 from .following.known import CONTAINERS, Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable
-from .following.operations import Apply, Attribute, Choice, Compare, Each, Item, Joined, Method, Not
+from .following.operations import Apply, Attribute, Binary, Choice, Compare, Each, Item, Joined, Method, Not
 from .following.sight import has_plain_zone, is_constant
 from .texts import transformed
 
@@ -252,10 +252,13 @@ def value_of(node: Node, parameters: Sequence[Any]) -> Any:
 
 
 def _is_held(node: Node, parameters: Sequence[Any]) -> bool:
-    """Whether *node* is an element of a captured dict or list: ``form["name"]``. It stays while the query runs."""
+    """Whether *node* is an element of a captured dict or list, or computed with one: ``form["year"] - 1``.
+
+    It stays while the query runs.
+    """
     if isinstance(node, Parameter):
         return node.settled or kind_of(parameters[node.number]) in CONTAINERS
-    if isinstance(node, Item) or (isinstance(node, Method) and node.name == "get"):
+    if isinstance(node, (Item, Binary)) or (isinstance(node, Method) and node.name == "get"):
         return all([_is_held(part, parameters) for part in node.parts()])
     return node.settled
 

@@ -9,7 +9,8 @@ its order.* So whatever comes out means what the function means. What cannot be 
   to it, `formatted` f-strings, `arity` and `answers` what the function takes and may give;
 - `session` follows a copy of the function, `captured` and `seen` are what the copy sees of the outside, with
   `opaque`, `callables`, `linked` for tables and `nested` for the records that refer; `pure` lists the functions that it
-  may call, `code` tells what a recorder would not notice, and `debugged` where a debugger stops;
+  may call, `code` tells what a recorder would not notice, `taken` where a value goes, and `debugged` where a debugger
+  stops;
 - `following` is the door, and keeps what was read.
 """
 

@@ -17,6 +17,7 @@ from typing import Any, Callable, Optional
 
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
+from .taken import PADDING, templates
 
 Replace = Callable[[Any], Any]
 Function = Callable[..., Any]
@@ -71,7 +72,6 @@ _STORES = _opcodes("STORE_DEREF", "DELETE_DEREF")
 _LOAD_CONST = dis.opmap.get("LOAD_CONST")
 _BUILD_SET, _BUILD_TUPLE = dis.opmap.get("BUILD_SET"), dis.opmap.get("BUILD_TUPLE")
 _IN = _opcodes("CONTAINS_OP")
-PADDING = _opcodes("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN")
 _FOREIGN = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 
 
@@ -175,18 +175,20 @@ def nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def with_members(code: CodeType, replace: Replace) -> CodeType:
-    """*code* with what it searches by ``in`` replaced by what *replace* gives, where it spells it out.
+    """*code* with what it searches by ``in``, or formats by ``%``, replaced by what *replace* gives where it spells it.
 
     ``x in {1, 2}`` asks the set and never x. What stands in its place asks x. A set is a constant for nothing else but
     to be searched or iterated; a tuple or text is one for other things, too, so what follows has to be an ``in``. Sets
-    that are made on the spot, ``x in {a, b}``, become tuples: these ask x whether it equals a, and then b.
+    that are made on the spot, ``x in {a, b}``, become tuples: these ask x whether it equals a, and then b. The text
+    before a ``%``, which would ask x for its own text, is replaced as well.
     Where a Python does this otherwise nothing is replaced, and x is asked for its hash: then the function is called.
     """
     consts = code.co_consts
-    searches = not _IN.isdisjoint(code.co_code[::2])
+    places = templates(code)
+    searches = bool(places) or not _IN.isdisjoint(code.co_code[::2])
     if not searches and len(consts) > 0 and not any(type(one) in (frozenset, CodeType) for one in consts):
         return code
-    searched, raw = _searched(code) if searches else (set[int](), code.co_code)
+    searched, raw = _searched(code, places) if searches else (set[int](), code.co_code)
     changed = [_changed(one, number in searched, replace) for number, one in enumerate(consts)]
     if raw == code.co_code and all(new is old for new, old in zip(changed, consts)):
         return code
@@ -199,8 +201,8 @@ def _changed(constant: Any, searched: bool, replace: Replace) -> Any:
     return replace(constant) if searched or type(constant) is frozenset else constant
 
 
-def _searched(code: CodeType) -> tuple[set[int], bytes]:
-    """The constants that *code* loads for nothing else than to search them at once, and it with tuples for new sets."""
+def _searched(code: CodeType, places: set[int]) -> tuple[set[int], bytes]:
+    """The constants that *code* loads only at *places* or to search them at once, and it with tuples for new sets."""
     found: set[int] = set()
     kept: set[int] = set()
     raw, high = bytearray(code.co_code), 0
@@ -208,7 +210,8 @@ def _searched(code: CodeType) -> tuple[set[int], bytes]:
         opcode, arg = raw[at], raw[at + 1] | high
         high = arg << 8 if opcode == dis.EXTENDED_ARG else 0
         if opcode == _LOAD_CONST:
-            (found if raw[at + 2] in _IN and _is_searchable(code.co_consts[arg]) else kept).add(arg)
+            searched = raw[at + 2] in _IN and _is_searchable(code.co_consts[arg])
+            (found if searched or at in places else kept).add(arg)
         elif opcode == _BUILD_SET and _BUILD_TUPLE is not None and raw[at + 2] in _IN:
             raw[at] = _BUILD_TUPLE
     return found - kept, bytes(raw)

@@ -14,7 +14,7 @@ from .code import is_searching
 from .formatted import text_of
 from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of
 from .nodes import Constant, Node, Parameter
-from .operations import Compare
+from .operations import Compare, Method
 from .sight import node_of
 from .trace import Trace
 
@@ -86,6 +86,9 @@ def contained(recorder: Recorder, member: Any) -> Node:
     """The expression ``member in recorder``."""
     trace, container, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
     node = text_of(trace, member, sys._getframe(2))  # documented, and there is no other way
+    if isinstance(container, Method) and container.name == "keys" and container.holder.known.cls is dict:
+        container = container.holder
+        known = container.known
     member_known = getattr(member, "zlmdb_known", node.known)
     if isinstance(container, Constant) and type(container.value) is str:
         check(trace, node, member_known, "in", container, container.known)

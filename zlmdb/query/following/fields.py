@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Optional, Union, cast
 from uuid import UUID
@@ -163,8 +163,7 @@ class Bound:
         result = result_of(known, name) if sure else UNKNOWN
         if name == "get" and len(args) > 1:
             result = with_default(known, arguments[1].known)
-        given = arguments[:1] if name == "get" else arguments
-        raises = not (sure and name in NEVER_RAISING and all([_is_taken(one) for one in given]))
+        raises = not (sure and name in NEVER_RAISING and _are_taken(base(known.cls), arguments))
         return trace.recorded(trace.nodes.make(Method, holder, name, arguments, tuple(kwargs), raises, result))
 
     def sure_name(self) -> str:
@@ -190,9 +189,17 @@ class Bound:
         return trace.block(f"{node!r}.{self._name}, which is a field or a method")
 
 
-def _is_taken(argument: Node) -> bool:
-    """Whether *argument* is of a type that the code or the model tells: where a method takes no None, it may be one."""
-    return argument.known.plain or (isinstance(argument, Constant) and argument.value is not None)
+def _are_taken(cls: Any, arguments: Sequence[Node]) -> bool:
+    """Whether a method of *cls* that raises nothing by itself takes *arguments*, as far as their types are told."""
+    if not arguments:
+        return True
+    first, *more = arguments
+    if cls is dict:
+        return first.known.plain or isinstance(first, Constant)
+    several = isinstance(first, Constant) and type(first.value) is tuple  # of startswith
+    return (several or (first.known.plain and first.known.cls is cls)) and all(
+        [one.known.plain and one.known.cls is int for one in more]
+    )
 
 
 def with_default(known: Known, default: Known) -> Known:

@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time
+from types import FrameType
 from typing import Any, Callable, Optional
 
 from ...handlers import is_debugging
@@ -78,23 +79,23 @@ class Recorder:
         return len(concrete(self, "len()"))
 
     def __str__(self) -> str:
-        return str(concrete(self, "str()"))
+        mark = _marked(self, None, sys._getframe(1))
+        return str(concrete(self, "str()", tuple)) if mark is None else mark
 
     def __repr__(self) -> str:
         if is_debugging(sys._getframe(1)):  # nothing that the function does
             return f"<placeholder {self.zlmdb_node!r}, while zlmdb reads the function>"
-        return repr(concrete(self, "repr()"))
+        return repr(concrete(self, "repr()", tuple))
 
     def __format__(self, how: str) -> str:
-        node = self.zlmdb_node
-        mark = marked(self, how, sys._getframe(1)) if node.settled and not isinstance(node, Constant) else None
+        mark = _marked(self, how, sys._getframe(1))
         return format(concrete(self, "format()"), how) if mark is None else mark
 
     def __int__(self) -> int:
-        return int(concrete(self, "int()"))
+        return int(concrete(self, "int()", str, bytes))
 
     def __float__(self) -> float:
-        return float(concrete(self, "float()"))
+        return float(concrete(self, "float()", str, bytes))
 
     def __index__(self) -> int:
         return operator.index(concrete(self, "a position"))
@@ -207,6 +208,11 @@ def recorded(trace: Trace, node: Node) -> Any:
     return found
 
 
+def _marked(recorder: Recorder, how: Optional[str], frame: FrameType) -> Optional[str]:
+    node = recorder.zlmdb_node
+    return marked(recorder, how, frame) if node.settled and not isinstance(node, Constant) else None
+
+
 def _member(trace: Trace, node: Node, known: Known) -> Optional[Any]:
     if known.cls is bool:
         return trace.truth(node)
@@ -225,12 +231,16 @@ def _member(trace: Trace, node: Node, known: Known) -> Optional[Any]:
     return None
 
 
-def concrete(recorder: Recorder, what: str) -> Any:
-    """The value of *recorder* where captured values alone decide it. Python wants it for *what*."""
+def concrete(recorder: Recorder, what: str, *handled: type[Any]) -> Any:
+    """The value of *recorder* where captured values alone decide it. Python wants it for *what*.
+
+    *handled*: types that ``"%s" % x`` and ``"%d" % x`` handle in another way than *what* does.
+    """
     node = recorder.zlmdb_node
     if not node.settled:
         recorder.zlmdb_trace.block(f"{what} of {node!r}")
-    return recorder.zlmdb_trace.concrete(node)
+    found = recorder.zlmdb_trace.concrete(node)
+    return recorder.zlmdb_trace.block(f"{what} of {node!r}") if isinstance(found, handled) else found
 
 
 def always_true(known: Known) -> bool:
@@ -269,6 +279,8 @@ def _result(sign: str, left: Known, right: Known) -> tuple[Known, bool]:
         return FLOAT, int in pair  # an int may be too large for a float
     if pair == {str} and sign == "+":
         return STR, False
+    if left.cls is str and sign == "%":
+        return STR, True
     alike = left.cls is right.cls and left.cls in NUMBERS and left.cls is not bool
     return left if alike else SOMETHING, True
 

@@ -223,6 +223,11 @@ class Trace:
             self.run = run = Run(answers, around)
             try:
                 ways.append((run.taken, once() if inner else self._followed(run, once)))
+            except Blocked as blocked:
+                if inner:
+                    raise
+                self.texts.clear()  # PyPy makes the text of an error where it is caught, and asks what is recorded
+                ways.append((run.taken, Called((str(blocked),))))
             finally:
                 self.run = around
             if len(ways) > LIMIT:

@@ -1,0 +1,87 @@
+"""Which instruction takes a value from the stack, as far as the code of a function tells."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Sequence
+from types import CodeType
+from typing import Optional
+
+PADDING = frozenset(dis.opmap[name] for name in ("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN") if name in dis.opmap)
+
+_LOADS = ("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_SMALL_INT")
+_CALLS = ("CALL", "CALL_METHOD")
+
+
+def instructions(code: CodeType) -> list[dis.Instruction]:
+    """Those of *code* that do something."""
+    return [one for one in dis.get_instructions(code) if one.opcode not in PADDING]
+
+
+def is_format(one: dis.Instruction) -> bool:
+    """Whether *one* makes a text of a value."""
+    return one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+
+
+def conversion(listed: Sequence[dis.Instruction], at: int) -> int:
+    """How many instructions, from the number *at* on, are an ``!s`` without a format after it; 0 for all others."""
+    name, arg = listed[at].opname, listed[at].arg
+    if name == "CONVERT_VALUE":
+        return 2 if arg == 1 and listed[at + 1].opname == "FORMAT_SIMPLE" else 0
+    return 1 if name == "FORMAT_VALUE" and arg == 1 else 0
+
+
+def is_percent(one: dis.Instruction) -> bool:
+    """Whether *one* is a ``%``."""
+    return one.opname == "BINARY_MODULO" or (one.opname == "BINARY_OP" and one.argrepr == "%")
+
+
+def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) -> Optional[dis.Instruction]:
+    """What takes the value on the stack, before the instruction number *at*, as it is: a comparison, call, or ``%``.
+
+    The instructions until then are followed on the stack: *above* is how many values lie on it. A ``%`` takes it as the
+    left operand. *joined*: an f-string may make it part of a text before.
+    """
+    above = 0
+    for one in listed[at:]:
+        name, taken, given = one.opname, 0, 0
+        if name == "COMPARE_OP":
+            return one if above <= 1 else None
+        if name == "CONTAINS_OP":
+            return one if above == 1 else None  # it is what is searched for
+        if is_percent(one) and above == 1:
+            return one
+        if name in _CALLS:
+            return one if above < (one.arg or 0) else None
+        if name == "BUILD_STRING" and (joined or above >= (one.arg or 0)):
+            above = max(above - (one.arg or 0) + 1, 0)
+            continue
+        if name.startswith(_LOADS):
+            given = name.count("LOAD_FAST") or 1
+        elif name in ("BINARY_SUBSCR", "BINARY_OP"):
+            taken, given = 2, 1
+        elif name == "BUILD_TUPLE":
+            taken, given = one.arg or 0, 1
+        elif name in ("LOAD_ATTR", "CONVERT_VALUE"):
+            taken = given = 1
+        elif is_format(one):
+            taken, given = 2 if name == "FORMAT_WITH_SPEC" or (one.arg or 0) & 4 else 1, 1
+        elif name != "PRECALL":  # of Python 3.11, before a call
+            return None
+        if above < taken or "NULL" in one.argrepr:  # of a method or function, which is called next
+            return None
+        above += given - taken
+    return None
+
+
+def templates(code: CodeType) -> set[int]:
+    """Where *code* loads a text that is nothing but the left operand of a ``%``: its places in bytes."""
+    if "%" not in "".join([one for one in code.co_consts if type(one) is str]):
+        return set()
+    listed, found = instructions(code), set[int]()
+    for at, one in enumerate(listed):
+        if one.opname == "LOAD_CONST" and type(one.argval) is str:
+            end = taker(listed, at + 1, joined=False)
+            if end is not None and is_percent(end):
+                found.add(one.offset)
+    return found
