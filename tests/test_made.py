@@ -82,7 +82,7 @@ def test_the_same_call_gives_the_same_table(db: Any) -> None:
 
 
 def test_what_cannot_be_made_says_why(db: Any) -> None:
-    with pytest.raises(TypeError, match=r"needs a table class or the types.*is t\['users'\]"):
+    with pytest.raises(TypeError, match=r"needs a table class, or types.*is t\['users'\]"):
         db.table("users")
     with pytest.raises(ValueError, match=r"declared by Store: use t\.logins"):
         db.table("logins", str, int)

@@ -117,8 +117,8 @@ class Attaching(DatabaseState):
     def _make_table(self, name: str, key: Any, value: Any, known: Optional[Made]) -> MadeTable[Any]:
         if key is _MISSING:
             raise TypeError(
-                f"table({name!r}) needs a table class or the types of keys and values, as db.table({name!r}, str, int); a "
-                f"table that is there already is t[{name!r}] in `with db.read() as t:`"
+                f"table({name!r}) needs a table class, or types of keys and values, as db.table({name!r}, str, int); "
+                f"one that is there already is t[{name!r}] in `with db.read() as t:`"
             )
         several, parts = _parts(name, key, value)
         if known is not None:
