@@ -79,7 +79,7 @@ class Reader:
         conditions = [_followed(one) for one in node.where]
         asked = [Asked(one, part) for one in conditions for part in conjuncts(one.node)]
         self._keys = programs.keys
-        body = Body(None, (), asked, want)
+        body = Body((), (), asked, want)
         self._sources = [
             (each.followed.reading, tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in body.every
         ]

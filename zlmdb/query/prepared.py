@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Protocol
 
 from ..handlers import let_through
-from .expressions import Condition
+from .expressions import Compare, Condition, compares_of
 from .expressionsource import Asked, arguments
 from .following import Followed
 from .following.known import PLAIN
@@ -32,7 +32,7 @@ class HasReader(Protocol):
 
 
 class Prepared:
-    """A query of *functions*: the *condition* on single fields, what is *asked* of whole records, and what is wanted.
+    """A query of *functions*: the *conditions* on single fields, what is *asked* of whole records, and what is wanted.
 
     It serves other functions of the same code if they are no others, or the condition can be `renewed` for them.
     """
@@ -54,15 +54,15 @@ class Prepared:
     )
 
     def __init__(
-        self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Projection,
-        programs: Programs,
+        self, functions: Sequence[Followed], conditions: Sequence[Condition], asked: Sequence[Asked],
+        want: Projection, programs: Programs,
     ) -> None:  # fmt: skip
-        values, stored = programs.constants(condition)
-        compares = [] if condition is None else [compare.value for compare in condition._compares()]
-        self._given = [*compares, *values]
-        self._body, self._programs = Body(condition, stored, asked, want), programs
+        compares = compares_of(conditions)
+        values, stored = programs.constants(compares)
+        self._given = [*[compare.value for compare in compares], *values]
+        self._body, self._programs = Body(conditions, stored, asked, want), programs
         numbers = {id(one): number for number, one in enumerate(functions)}
-        self._renewals = _renewals(condition, stored, numbers, programs)
+        self._renewals = _renewals(compares, stored, numbers, programs)
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
         every = self._body.every
         self._sources = tuple([
@@ -194,11 +194,11 @@ _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
 
 
 def _renewals(
-    condition: Optional[Condition], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
+    compares: Sequence[Compare], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
 ) -> Optional[list[_Renewal]]:  # fmt: skip
-    """How the values of *condition* are found in other functions; None if they are not just captured ones."""
+    """How the values of *compares* are found in other functions; None if they are not just captured ones."""
     found: list[_Renewal] = []
-    for position, compare in enumerate(() if condition is None else condition._compares()):
+    for position, compare in enumerate(compares):
         if compare.source is not None:
             followed, number = compare.source
             compare.source = None  # what is kept must not hold what a function has captured

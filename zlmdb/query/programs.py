@@ -8,7 +8,7 @@ from typing import Any, Optional
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
 from ..values.paths import Path
-from .expressions import Compare, Condition
+from .expressions import Compare
 from .fieldtypes import vouches
 from .following import Following
 from .following.known import Home
@@ -84,7 +84,7 @@ class Programs:
         key = "of linked", *paths
         if key not in self.kept:
             whole = columns.lazy or not paths or not all([path[0] in columns.fields for path in paths])
-            body = Body(None, (), (), Projection(tuple(paths), one=False))
+            body = Body((), (), (), Projection(tuple(paths), one=False))
             self.kept[key] = None if whole else Writer(self, body).reading(paths)
         found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
@@ -96,9 +96,9 @@ class Programs:
         found: Optional[Parts] = self.kept["parts"]
         return found
 
-    def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
+    def constants(self, compares: Sequence[Compare]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
-        found = [self._constant(compare) for compare in (() if condition is None else condition._compares())]
+        found = [self._constant(compare) for compare in compares]
         return [value for value, _ in found], tuple(stored for _, stored in found)
 
     def _constant(self, compare: Compare) -> tuple[Any, bool]:

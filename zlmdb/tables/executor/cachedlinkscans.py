@@ -90,7 +90,7 @@ class CachedLinkScan:
         self._prepared, self._fits, self._bound = prepared, fits.reading, bound
         functions = [give] if isinstance(give, Followed) else []
         want = want_of((give,), running.programs, one=True)
-        self._listed = Prepared(functions, None, (), want, running.programs)
+        self._listed = Prepared(functions, (), (), want, running.programs)
 
     def all(
         self, selection: Selection[Any, Any], give: Give, limit: Optional[int]

@@ -183,8 +183,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         most, most_limited = [FEW if _has_order(query.order, parts, known, tied) else CAP for tied in (False, True)]
-        return CachedSorted(ways, Prepared(sorting, None, asked, want, programs), most, most_limited)
-    return CachedPaths(ways, Prepared(functions, None, asked, want, programs), scan)
+        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, most_limited)
+    return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
 
 
 def _either(
@@ -221,7 +221,7 @@ def _ordered(
     bound = None if access is None else running.reads.bound(access)
     if access is None or bound is None or _covered(functions, give, [access], running) is not None:
         return False
-    prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
+    prepared = Prepared(functions, (), (), want_of((give,), programs, one=True), programs)
     return CachedOrder(access, bound, prepared)
 
 

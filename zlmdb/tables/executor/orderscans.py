@@ -160,7 +160,7 @@ def _fitting(running: Running, keys: Sequence[bytes]) -> int:
     prepared = programs.prepared.get(key)
     if prepared is None:
         asked = [Asked(one, node) for one in where for node in conjuncts(one.node)]
-        prepared = Prepared(where, None, asked, want_of((HITS,), programs, one=True), programs)
+        prepared = Prepared(where, (), asked, want_of((HITS,), programs, one=True), programs)
         programs.keep(key, prepared)
     try:
         return len(prepared.listing(sparse=False)(keys, table._get, table._db, where))

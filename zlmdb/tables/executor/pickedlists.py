@@ -73,7 +73,7 @@ def _prepared(
     if prepared is None:
         parts = [(n, node) for n, one in enumerate(running.where) for node in conjuncts(one.node)]
         asked = [Asked(running.where[n], node) for n, node in parts if (n, node) != told]
-        prepared = Prepared(functions, None, asked, want_of(tuple(gives), programs, one=True), programs)
+        prepared = Prepared(functions, (), asked, want_of(tuple(gives), programs, one=True), programs)
         programs.keep(key, prepared)
     return prepared
 
