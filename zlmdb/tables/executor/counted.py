@@ -18,8 +18,7 @@ from ...keys.dates import is_ambiguous
 from ...query.accesses import Access, accesses, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
-from ...query.following.operations import IsNone, Not
-from ...query.terms import DESCENDING, KEY, Asking, subject_of
+from ...query.terms import DESCENDING, KEY, Asking, not_none, subject_of
 from ...store.ranges import seek
 from ..keyrange import count_in
 from .accesspaths import way_of
@@ -182,16 +181,10 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether the records that *access* finds are those that fit all of *parts*."""
     named = [part.subject for part in access.facts.parts]  # of none of which an index has entries for None
-    parts = [one for one in parts if not _is_there(one, named)]
+    parts = [one for one in parts if not_none(one) not in named]
     if len(parts) != len(access.terms) or {one.node for one in parts} != {term.node for _, term in access.terms}:
         return False
     return all([
         part.kind in EXACT or issubclass(part.kind, Enum) or (part.kind is datetime and term.origin is not None)
         for part, term in access.terms
     ])  # fmt: skip
-
-
-def _is_there(asking: Asking, subjects: Sequence[Any]) -> bool:
-    """Whether *asking* says of one of *subjects* only that it is not None."""
-    node = asking.node
-    return isinstance(node, Not) and isinstance(node.inner, IsNone) and asking.subject(node.inner.inner) in subjects
