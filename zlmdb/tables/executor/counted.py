@@ -70,7 +70,7 @@ class CachedCount:
 
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
     """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
-    known, where = known_of(selection, ask=True), selection._query.where
+    known, where = known_of(selection), selection._query.where
     if known is None:
         return None
     key = ("count", *[one.reading for one in where])
@@ -85,28 +85,22 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
     return None if found is False else found.count(selection._table, where)
 
 
-def known_of(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[Known]:
-    """What is known of the indexes; None if that is nothing yet, or entries are not enough for *selection*.
-
-    *ask*: find it out if it is nothing yet.
-    """
-    table, storage = selection._table, selection._table._storage
+def known_of(selection: Selection[Any, Any]) -> Optional[Known]:
+    """What is known of the indexes; None if their entries are not enough for *selection*."""
+    table, programs = selection._table, selection._table._storage.generated.programs
     if table._txn._write or not table._steady:
         return None
     if not selection._plain or not selection._is_all():
         return None
-    if ask:
-        return selection._running().known()
-    programs, state = storage.generated.programs, table._index_state
     known: Optional[Known] = None if programs is None else programs.known
-    return None if known is None or known.state != state else known
+    return selection._running().known() if known is None or known.state != table._index_state else known
 
 
 def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
     """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
     subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
     where = selection._query.where
-    known = known_of(selection, ask=not where) if subject else None
+    known = known_of(selection) if subject else None
     if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
         return None
     if give.reading.to_check > 0:  # of a new function; else all records would be read to compare the first ones
