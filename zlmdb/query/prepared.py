@@ -166,9 +166,7 @@ class Prepared:
             self._scannings[limited] = found
         return found
 
-    def covering(
-        self, cover: HasReader, fields: frozenset[str], form: Form = ROWS
-    ) -> tuple[Callable[..., Any], bool]:  # fmt: skip
+    def covering(self, cover: HasReader, fields: frozenset[str], form: Form = ROWS) -> tuple[Callable[..., Any], bool]:
         """The function ``(entries, get, functions, *given, *constants)``: what is wanted of the entries of an index.
 
         Their *fields*, which *cover* knows to read, are all that is asked for. It gives a list, or with *form* a dict

@@ -101,9 +101,7 @@ def _plain(found: Any) -> Any:
     return found
 
 
-def _summed(
-    selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]
-) -> Iterator[tuple[Any, list[Any]]]:  # fmt: skip
+def _summed(selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]) -> Iterator[tuple[Any, list[Any]]]:
     """Each group with its aggregates."""
     if all([one.kind == "count" and not one.where for one in asked]):
         different = selection._running(ordered=False).different(by)

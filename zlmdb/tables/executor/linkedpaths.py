@@ -193,9 +193,7 @@ class CachedLinked(CachedPaths):
         super().__init__([way], prepared)
         self._way, self._among = way, None if found is None else found.reading
 
-    def _keys(
-        self, selection: Selection[Any, Any], give: Give
-    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+    def _keys(self, selection: Selection[Any, Any], give: Give) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:
         table, where, way, among = selection._table, selection._query.where, self._way, self._among
         values = way.others(table, where) if among is None else way.values(table, where)
         if not values:

@@ -175,9 +175,7 @@ TOTAL = {one for one in PLAIN if one.__name__ not in ("float", "Decimal", "compl
 """Types all of whose values are ordered."""
 
 
-def partly_ordered(
-    running: Running, choice: Choice, order: Sequence[Subject], question: Question
-) -> Optional[Choice]:  # fmt: skip
+def partly_ordered(running: Running, choice: Choice, order: Sequence[Subject], question: Question) -> Optional[Choice]:
     """The choice of an index that has the first parts of the sort key, if that is better than *choice*; else None.
 
     What is equal in these parts is read as a whole and sorted, so that must not be much of the table. The other parts

@@ -62,9 +62,7 @@ def told_by(running: Running, choice: Choice) -> Optional[Told]:
     return term.origin.number, term.node
 
 
-def _prepared(
-    running: Running, told: Optional[Told], functions: Sequence[Followed], gives: Sequence[Give]
-) -> Prepared:  # fmt: skip
+def _prepared(running: Running, told: Optional[Told], functions: Sequence[Followed], gives: Sequence[Give]) -> Prepared:
     """What lists the rows, without asking *told* again."""
     programs = running.programs
     fixed = [None if isinstance(give, Followed) else give for give in gives]
