@@ -75,12 +75,12 @@ def db() -> Iterator[Any]:
 def scanned(monkeypatch: pytest.MonkeyPatch) -> list[Optional[int]]:
     """How many keys were found by reading the other table, of each time that this was tried."""
     found: list[Optional[int]] = []
-    keys_that_fit = linkscans.keys_that_fit
+    rows_that_fit = linkscans.rows_that_fit
 
     def watched(*arguments: Any) -> Any:
-        keys = keys_that_fit(*arguments)
-        found.append(None if keys is None else len(keys))
-        return keys
+        keys = list(rows_that_fit(*arguments))
+        found.append(len(keys) if len(keys) <= linkscans.KEYS else None)
+        return iter(keys)
 
     def watched_too(*arguments: Any) -> Any:
         keys = fitting(*arguments)
@@ -88,7 +88,7 @@ def scanned(monkeypatch: pytest.MonkeyPatch) -> list[Optional[int]]:
         return keys
 
     fitting = CachedLinkScan.fitting
-    monkeypatch.setattr(linkscans, "keys_that_fit", watched)
+    monkeypatch.setattr(linkscans, "rows_that_fit", watched)
     monkeypatch.setattr(CachedLinkScan, "fitting", staticmethod(watched_too))
     return found
 

@@ -133,7 +133,7 @@ ROWS = [
     ["tables.replacing"],
     ["tables.indexkinds.elementview"],
     ["tables.tablestate"],
-    ["tables.enginereads", "tables.recordwrites"],
+    ["tables.recordwrites"],
     [
         "tables.atomic",
         "tables.bulkwrites",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar, Union, overload
 
 from .. import errors
@@ -49,22 +50,10 @@ class PersistentMap(StoredMap[K, V]):
     as a dict. A map is always true, and equal only to itself.
     """
 
-    def __init__(
-        self,
-        slot: Optional[int] = None,
-        compress: Optional[int] = None,
-        *callables: Optional[Callable[..., Any]],
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], Any]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> None:
-        super().__init__(slot, compress, *callables, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
-        self._attached: dict[str, Attached] = {}  # replaced when it changes, never changed
-        self._detached: set[str] = set()
-        self._index_attached_to: Optional[PersistentMap[Any, Any]] = None
-        self._was_index = False
-        self._wiring = object()  # another one whenever an index is attached or detached
+    _attached: Mapping[str, Attached] = MappingProxyType({})  # replaced when it changes, never changed
+    _detached: frozenset[str] = frozenset()
+    _index_attached_to: Optional[PersistentMap[Any, Any]] = None
+    _was_index = False
 
     # -- in a transaction -----------------------------------------------------------------------------------------
 
@@ -307,7 +296,7 @@ class PersistentMap(StoredMap[K, V]):
         if why:
             raise ValueError(f"{pmap!r} cannot be the index {name!r} of {self!r}: {why}")
         pmap._index_attached_to = self
-        self._detached.discard(name)
+        self._detached -= {name}
         attached = Attached(pmap, fkey, nullable, unique, trusted=not pmap._was_index, token=object())
         self._attach({**self._attached, name: attached}, pmap)
 
@@ -326,7 +315,7 @@ class PersistentMap(StoredMap[K, V]):
 
         A name that is not attached is allowed, so that a program can detach an index that only the file knows.
         """
-        self._detached.add(name)
+        self._detached |= {name}
         gone = self._attached.get(name)
         pmap = None if gone is None else gone.pmap
         if pmap is not None:
@@ -334,7 +323,7 @@ class PersistentMap(StoredMap[K, V]):
             pmap._was_index = True
         self._attach({other: one for other, one in self._attached.items() if other != name}, pmap)
 
-    def _attach(self, attached: dict[str, Attached], pmap: Optional[PersistentMap[Any, Any]]) -> None:
+    def _attach(self, attached: Mapping[str, Attached], pmap: Optional[PersistentMap[Any, Any]]) -> None:
         self._attached = attached
         self._wiring = object()
         if pmap is not None:

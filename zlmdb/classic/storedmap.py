@@ -64,6 +64,7 @@ class StoredMap(Generic[K, V]):
         self._codecs: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
         self._typed: Optional[tuple[KeyCodec[K], Serializer[V]]] = None
         self._is_attached = False
+        self._wiring = object()  # another one whenever an index is attached or detached
         self._configure(slot, compress, marshal=marshal, unmarshal=unmarshal, build=build, cast=cast)
 
     def _both_codecs(self) -> tuple[KeyCodec[K], Serializer[V]]:

@@ -11,7 +11,7 @@ from ..values.base import is_a
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
-from .following.operations import Apply, Choice, Display, IsNone, Not, Unary
+from .following.operations import Apply, Choice, Display, IsNone, Unary
 from .ordering import Descending, desc
 from .terms import (
     CAP,
@@ -25,6 +25,7 @@ from .terms import (
     Subject,
     Term,
     element_terms,
+    not_none,
     subject_of,
     term_of,
 )
@@ -56,14 +57,12 @@ class Part(NamedTuple):
 class IndexFacts(NamedTuple):
     """What the planner has to know of an index, or of the primary key, whose name is `KEY`.
 
-    *complete*: a record whose parts are there, and for which *where* is true, is in it for sure. *several*: it has an
-    entry for each element of a field, and serves conditions on one element.
+    *several*: it has an entry for each element of a field, and serves conditions on one element.
     """
 
     name: str
     parts: tuple[Part, ...]
     unique: bool
-    complete: bool = True
     several: bool = False
     where: tuple[Any, ...] = ()  # of `Asking`
 
@@ -184,7 +183,7 @@ class Access(NamedTuple):
 
 def is_indexed(subject: Subject, indexes: Iterable[IndexFacts]) -> bool:
     """Whether one of *indexes* begins with *subject*."""
-    return any([one.complete and not one.where and one.parts[0].subject == subject for one in indexes])
+    return any([not one.where and one.parts[0].subject == subject for one in indexes])
 
 
 def accesses(
@@ -227,8 +226,6 @@ def _by_subject(terms: Iterable[Term]) -> dict[Subject, list[Term]]:
 
 def _access(index: IndexFacts, by: dict[Subject, list[Term]], askings: Sequence[Asking]) -> Optional[Access]:
     """How *index* serves the terms of *askings*, if it can."""
-    if not index.complete:
-        return None
     equal: list[Any] = []
     used: list[tuple[Part, Term]] = []
     found: dict[str, Any] = {}
@@ -322,7 +319,7 @@ def order_access(
 
     *tied*: what is equal in that order may come in another one, and the index may be read backwards for it.
     """
-    usable = index.complete and not index.several and _all_present(index.parts, askings)
+    usable = not index.several and _all_present(index.parts, askings)
     if not usable or () in subjects or (index.where and not has_all(index, askings)):
         return None
     said = _by_subject([term for term in map(term_of, askings) if term is not None])
@@ -361,21 +358,15 @@ def _all_present(parts: Sequence[Part], askings: Sequence[Asking]) -> bool:
 
 def _is_there(asking: Asking, subject: Subject) -> bool:
     """Whether *asking* is not true of None in *subject*. A value that it captured might be None another time."""
-    if (given := _not_none(asking)) is not None:
+    if (given := not_none(asking)) is not None:
         return given == subject
     term = term_of(asking)
     return term is not None and term.subject == subject and term.operator in (*SIDES, "startswith")
 
 
-def _not_none(asking: Asking) -> Optional[Subject]:
-    """What *asking* says not to be None, if that is all."""
-    node = asking.node
-    return asking.subject(node.inner.inner) if isinstance(node, Not) and isinstance(node.inner, IsNone) else None
-
-
 def _in_all(index: IndexFacts, asking: Asking) -> bool:
     """Whether *asking* is true of each record in *index*, whatever entries are read."""
-    if _not_none(asking) in [part.subject for part in index.parts]:
+    if not_none(asking) in [part.subject for part in index.parts]:
         return True
     if not index.where:
         return False

@@ -1,113 +1,71 @@
 """Conditions that single fields decide: fields compared with values, joined by ``and``, ``or`` and ``not``.
 
-`translated` makes them of what following a function gave; the loops read no more of a record than they name.
+`translated` finds them in what following a function gave; the loops read no more of a record than they name.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import Any
+from typing import Any, Optional
 
 from ..values.base import is_a
-
-Leaf = Callable[["Compare"], str]
-
-
-class Condition:
-    """A condition on the fields of a value."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def _compares(self) -> Iterator[Compare]:
-        """The comparisons in it, from left to right."""
-
-    @abstractmethod
-    def _shape(self) -> Any:
-        """What is the same for conditions that differ in nothing but the values compared with. Hashable."""
-
-    @abstractmethod
-    def _source(self, leaf: Leaf) -> str:
-        """The expression in Python, *leaf* giving that of a comparison."""
-
-    def _conjuncts(self) -> Iterator[Condition]:
-        """Conditions that all have to hold."""
-        yield self
+from .following import Node
+from .following.operations import Not
 
 
-class Compare(Condition):
+class Compare:
     """The field *name* compared with a value, which is *constant* or else captured by a function: see `translated`."""
 
     __slots__ = ("constant", "name", "operator", "source", "value")
 
-    def __init__(self, name: str, operator: str, value: Any, *, constant: bool = True) -> None:
+    def __init__(self, name: str, operator: str, value: Any, *, constant: bool) -> None:
         self.name, self.operator, self.value = name, operator, plain(value)
         self.constant = constant
         self.source: Any = None  # the function, and the number of the captured value, where it is one as it is
 
-    def _compares(self) -> Iterator[Compare]:
-        yield self
 
-    def _shape(self) -> Any:
-        return self.name, self.operator, self.value is None
-
-    def _source(self, leaf: Leaf) -> str:
-        return leaf(self)
+Leaf = Callable[[Compare, int], str]
+"""The source of a comparison, and of the value with that number that it compares with."""
 
 
-class Joined(Condition):
-    """Conditions joined by *word*: ``and`` or ``or``.
+class Condition:
+    """The condition *node*, all of whose parts that are not joined ones are *compares* on the fields of a value."""
 
-    It is flat however long: what is joined by the same word becomes part of it. Python's parser takes 200 parentheses
-    inside each other, and 1,000 calls.
-    """
+    __slots__ = ("_compares", "_node")
 
-    __slots__ = ("parts", "word")
+    def __init__(self, node: Node, compares: Mapping[Node, Compare]) -> None:
+        self._node, self._compares = node, compares
 
-    def __init__(self, word: str, *conditions: Condition) -> None:
-        self.word = word
-        parts: list[Condition] = []
-        for one in conditions:
-            parts.extend(one.parts if isinstance(one, Joined) and one.word == word else (one,))
-        self.parts: tuple[Condition, ...] = tuple(parts)
+    @property
+    def compares(self) -> Iterable[Compare]:
+        """The comparisons in it, each once, from left to right."""
+        return self._compares.values()
 
-    def _compares(self) -> Iterator[Compare]:
-        for part in self.parts:
-            yield from part._compares()
+    @property
+    def only(self) -> Optional[Compare]:
+        """The comparison that it is, if it is nothing else."""
+        return self._compares.get(self._node)
 
-    def _conjuncts(self) -> Iterator[Condition]:
-        if self.word == "or":
-            yield self
-        else:
-            for part in self.parts:
-                yield from part._conjuncts()
+    def source(self, leaf: Leaf, first: int = 0) -> str:
+        """The expression in Python, *leaf* giving that of a comparison. These are numbered from *first*."""
+        numbers = {node: number for number, node in enumerate(self._compares, first)}
 
-    def _shape(self) -> Any:
-        return self.word, *(part._shape() for part in self.parts)
+        def spell(node: Node) -> str:
+            if node in numbers:
+                return leaf(self._compares[node], numbers[node])
+            return f"(not {spell(node.inner)})" if isinstance(node, Not) else node.source(spell)
 
-    def _source(self, leaf: Leaf) -> str:
-        parts = f" {self.word} ".join([part._source(leaf) for part in self.parts])
-        return f"({parts})"
+        return spell(self._node)
+
+    def shape(self) -> str:
+        """What is the same for conditions that differ in nothing but the values compared with."""
+        return self.source(lambda one, number: repr((number, one.name, one.operator, one.value is None)))
 
 
-class Negated(Condition):
-    """What matches where *inner* does not."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, inner: Condition) -> None:
-        self.inner = inner
-
-    def _compares(self) -> Iterator[Compare]:
-        yield from self.inner._compares()
-
-    def _shape(self) -> Any:
-        return "not", self.inner._shape()
-
-    def _source(self, leaf: Leaf) -> str:
-        return f"(not {self.inner._source(leaf)})"
+def compares_of(conditions: Iterable[Condition]) -> list[Compare]:
+    """The comparisons in *conditions*, in their order."""
+    return [compare for condition in conditions for compare in condition.compares]
 
 
 def plain(value: Any) -> Any:

@@ -15,8 +15,8 @@ from ..handlers import let_through
 from ..values.base import is_a
 from .canonical import said
 from .following.known import PLAIN, kind_of
-from .following.operations import IsNone, Joined, Not
-from .terms import Asking, Term, conjuncts, term_of
+from .following.operations import Joined
+from .terms import Asking, Term, conjuncts, not_none, term_of
 
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
@@ -41,8 +41,7 @@ def _implied(given: Sequence[Asking], wanted: Asking) -> bool:
     if isinstance(node, Joined) and node.word == "or":
         return any([implied(given, [wanted.of(one) for one in conjuncts(way)]) for way in node.conditions])
     terms = [term for term in map(term_of, given) if term is not None]
-    if isinstance(node, Not) and isinstance(node.inner, IsNone):
-        subject = wanted.subject(node.inner.inner)
+    if (subject := not_none(wanted)) is not None:
         return any([term.subject == subject and _says_something(term) for term in terms])
     term = term_of(wanted)
     return term is not None and any([one.subject == term.subject and _covers(one, term) for one in terms])

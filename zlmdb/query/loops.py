@@ -97,7 +97,7 @@ class Writer(RecordLines):
         return made
 
     def listing(self, captured: Sequence[Captured], sparse: bool, dense: bool) -> Callable[..., list[Any]]:
-        """The function that `Programs.listing` gives."""
+        """The function that `Prepared.listing` gives."""
         self.picking = False  # an index has found them
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
         with self.block(f"def listing(keys, get, handle, functions{self.constants}):"):
@@ -179,7 +179,7 @@ class Writer(RecordLines):
                 self.add(f"asked{number}_rows{place} = again{number}_{place}({view}, function.parameters)")
 
     def scanning(self, captured: Sequence[Captured], keyed: bool, limited: bool) -> Callable[..., list[Any]]:
-        """The function that `Programs.scanning` gives."""
+        """The function that `Prepared.scanning` gives."""
         self.names.update(load=self.programs.load, load_key=self.programs.load_key)
         self.late = self.want.keyed and not keyed
         with self.block(f"def scanning(rows, key_of, functions{', before, left' if limited else ''}{self.constants}):"):

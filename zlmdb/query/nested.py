@@ -79,7 +79,7 @@ class Reader:
         conditions = [_followed(one) for one in node.where]
         asked = [Asked(one, part) for one in conditions for part in conjuncts(one.node)]
         self._keys = programs.keys
-        body = Body(None, (), asked, want)
+        body = Body((), (), asked, want)
         self._sources = [
             (each.followed.reading, tuple(each.numbers), tuple(each.links), tuple(each.nested)) for each in body.every
         ]
@@ -103,9 +103,7 @@ def _followed(function: Inner) -> Followed:
     return Followed(function.own, nothing, ())
 
 
-def _in_order(
-    pairs: list[tuple[Any, Any]], backwards: bool, skip: int = 0, most: Optional[int] = None
-) -> list[Any]:  # fmt: skip
+def _in_order(pairs: list[tuple[Any, Any]], backwards: bool, skip: int = 0, most: Optional[int] = None) -> list[Any]:
     """The rows of *pairs* of a sort key and a row, sorted: *most* of them, after the first *skip*."""
     if backwards:  # equal ones, too, come the other way round
         pairs.reverse()

@@ -107,7 +107,7 @@ def choose(question: Question, measure: Measure) -> Choice:
     order = _order_alone(question, measure)
     if order is not None:
         return Choice((), order)
-    found = _filters(question, measure)
+    found = _ways(question.parts(), question, measure, DEEP) or ()  # none to read all records
     order = _order(question, found, measure)
     if order is not None:
         return Choice((), order, tuple([one for one in question.rejected if one[0].facts is not order.facts]))
@@ -144,14 +144,7 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
     return None
 
 
-def _filters(question: Question, measure: Measure) -> tuple[Access, ...]:
-    """The ranges to read for the conditions; none to read all records."""
-    return _ways(question.parts(), question, measure, DEEP) or ()
-
-
-def _ways(
-    parts: Sequence[Asking], question: Question, measure: Measure, deep: int
-) -> Optional[tuple[Access, ...]]:  # fmt: skip
+def _ways(parts: Sequence[Asking], question: Question, measure: Measure, deep: int) -> Optional[tuple[Access, ...]]:
     """The ranges that have all that *parts* want: of one index, or of one for each case. None if there are none."""
     one = _best(parts, question, measure)
     if one is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Protocol
 
 from ..handlers import let_through
-from .expressions import Condition
+from .expressions import Compare, Condition, compares_of
 from .expressionsource import Asked, arguments
 from .following import Followed
 from .following.known import PLAIN
@@ -32,7 +32,7 @@ class HasReader(Protocol):
 
 
 class Prepared:
-    """A query of *functions*: the *condition* on single fields, what is *asked* of whole records, and what is wanted.
+    """A query of *functions*: the *conditions* on single fields, what is *asked* of whole records, and what is wanted.
 
     It serves other functions of the same code if they are no others, or the condition can be `renewed` for them.
     """
@@ -54,15 +54,15 @@ class Prepared:
     )
 
     def __init__(
-        self, functions: Sequence[Followed], condition: Optional[Condition], asked: Sequence[Asked], want: Projection,
-        programs: Programs,
+        self, functions: Sequence[Followed], conditions: Sequence[Condition], asked: Sequence[Asked],
+        want: Projection, programs: Programs,
     ) -> None:  # fmt: skip
-        values, stored = programs.constants(condition)
-        compares = [] if condition is None else [compare.value for compare in condition._compares()]
-        self._given = [*compares, *values]
-        self._body, self._programs = Body(condition, stored, asked, want), programs
+        compares = compares_of(conditions)
+        values, stored = programs.constants(compares)
+        self._given = [*[compare.value for compare in compares], *values]
+        self._body, self._programs = Body(conditions, stored, asked, want), programs
         numbers = {id(one): number for number, one in enumerate(functions)}
-        self._renewals = _renewals(condition, stored, numbers, programs)
+        self._renewals = _renewals(compares, stored, numbers, programs)
         # Of what is asked, the number of its function, those of the captured values, and the tables it looks into.
         every = self._body.every
         self._sources = tuple([
@@ -124,31 +124,49 @@ class Prepared:
         return self._late
 
     def loop(self, keyed: bool, views: bool, form: Form = ROWS) -> Loop:
-        """The loop over records: see `Programs.loop`."""
+        """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
+
+        *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
+        of the conditions as they are, *constants* in the form that is stored where that is so; *asked* are the
+        `arguments` of what functions compute. *views*: the records are memoryviews. What the generator gives, *form*
+        says.
+        """
         found = self._loops.get((keyed, views, form))
         if found is None:
-            found = self._loops[keyed, views, form] = self._programs.loop(self._body, keyed, views, form)
+            key = "loop", self._body.shape(), keyed, views, form
+            found = self._programs.once(key, lambda: self._writer(views=views, form=form).loop(keyed))
+            self._loops[keyed, views, form] = found
         return found
 
     def listing(self, *, sparse: bool, dense: bool = False) -> Callable[..., list[Any]]:
-        """The function that lists what is wanted of some records: see `Programs.listing`."""
+        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
+
+        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads; with *dense* it is the ``get``
+        of a cursor. *sparse*: there may be none of a key; otherwise that raises LookupError. Whatever it raises, the
+        `loop` says what it means.
+        """
         found = self._listings.get((sparse, dense))
         if found is None:
-            found = self._programs.listing(self._body, self._sources, sparse=sparse, dense=dense)
+            key = "listing", self._body.shape(), self._sources, sparse, dense
+            found = self._programs.once(key, lambda: self._writer().listing(self._sources, sparse, dense))
             self._listings[sparse, dense] = found
         return found
 
     def scanning(self, *, limited: bool) -> Callable[..., list[Any]]:
-        """The function that lists what is wanted of the records of an iterator: see `Programs.scanning`."""
+        """As `listing`: the function ``(rows, key_of, functions, *given, *constants)``, of the bytes of all records.
+
+        If something is asked of keys, *rows* are pairs of the engine's key and the bytes; otherwise ``key_of()`` gives
+        the key of the latest record, and is called for those that match. *limited*: the next argument is the number of
+        rows to skip, then of those wanted, -1 for all.
+        """
         found = self._scannings.get(limited)
         if found is None:
-            found = self._programs.scanning(self._body, self._sources, keyed=self.of_keys, limited=limited)
+            key = "scanning", self._body.shape(), self._sources, self.of_keys, limited
+            found = self._programs.once(key, lambda: self._writer().scanning(self._sources, self.of_keys, limited))
             self._scannings[limited] = found
         return found
 
-    def covering(
-        self, cover: HasReader, fields: frozenset[str], form: Form = ROWS
-    ) -> tuple[Callable[..., Any], bool]:  # fmt: skip
+    def covering(self, cover: HasReader, fields: frozenset[str], form: Form = ROWS) -> tuple[Callable[..., Any], bool]:
         """The function ``(entries, get, functions, *given, *constants)``: what is wanted of the entries of an index.
 
         Their *fields*, which *cover* knows to read, are all that is asked for. It gives a list, or with *form* a dict
@@ -157,9 +175,12 @@ class Prepared:
         found = self._coverings.get((cover, fields, form))
         if found is None:
             reader = cover.reader(fields, keyed=self.keyed)
-            writer = Writer(self._programs, self._body, form=form)
-            found = self._coverings[cover, fields, form] = writer.covering(self._sources, reader), reader.paired
+            covering = self._writer(form=form).covering(self._sources, reader)
+            found = self._coverings[cover, fields, form] = covering, reader.paired
         return found
+
+    def _writer(self, *, views: bool = False, form: Form = ROWS) -> Writer:
+        return Writer(self._programs, self._body, views=views, form=form)
 
     @property
     def given(self) -> list[Any]:
@@ -194,11 +215,11 @@ _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
 
 
 def _renewals(
-    condition: Optional[Condition], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
+    compares: Sequence[Compare], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
 ) -> Optional[list[_Renewal]]:  # fmt: skip
-    """How the values of *condition* are found in other functions; None if they are not just captured ones."""
+    """How the values of *compares* are found in other functions; None if they are not just captured ones."""
     found: list[_Renewal] = []
-    for position, compare in enumerate(() if condition is None else condition._compares()):
+    for position, compare in enumerate(compares):
         if compare.source is not None:
             followed, number = compare.source
             compare.source = None  # what is kept must not hold what a function has captured

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
 from ..values.paths import Path
-from .expressions import Compare, Condition
+from .expressions import Compare
 from .fieldtypes import vouches
 from .following import Following
 from .following.known import Home
-from .forms import Form
-from .loops import Captured, Writer
+from .loops import Writer
 from .nestedrows import Keys
 from .projection import Projection
 from .recordlines import Body
@@ -51,7 +50,7 @@ class Programs:
                 self.prepared.clear()
             self.prepared[key] = prepared
 
-    def _once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    def once(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
         """What *make* makes, kept for the *key*."""
         made = self._made.get(key)
         if made is None:
@@ -84,7 +83,7 @@ class Programs:
         key = "of linked", *paths
         if key not in self.kept:
             whole = columns.lazy or not paths or not all([path[0] in columns.fields for path in paths])
-            body = Body(None, (), (), Projection(tuple(paths), one=False))
+            body = Body((), (), (), Projection(tuple(paths), one=False))
             self.kept[key] = None if whole else Writer(self, body).reading(paths)
         found: Optional[Callable[[Any], Any]] = self.kept[key]
         return found
@@ -96,9 +95,9 @@ class Programs:
         found: Optional[Parts] = self.kept["parts"]
         return found
 
-    def constants(self, condition: Optional[Condition]) -> tuple[list[Any], tuple[bool, ...]]:
+    def constants(self, compares: Sequence[Compare]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
-        found = [self._constant(compare) for compare in (() if condition is None else condition._compares())]
+        found = [self._constant(compare) for compare in compares]
         return [value for value, _ in found], tuple(stored for _, stored in found)
 
     def _constant(self, compare: Compare) -> tuple[Any, bool]:
@@ -111,38 +110,3 @@ class Programs:
         if told != {True}:
             return value, False
         return frozenset(one if convert is None else convert(one) for one, convert in converts), True
-
-    def loop(self, body: Body, keyed: bool, views: bool, form: Form) -> Callable[..., Iterator[Any]]:
-        """The generator function ``(scan_of, load, load_key, failed, *given, *constants, *asked)``.
-
-        *scan_of* gives the `Scan` of the records; with *keyed* the loop reads their keys, too. *given* are the values
-        of the condition as they are, *constants* in the form that is stored where that is so; *asked* are the
-        `arguments` of what functions compute. *views*: the records are memoryviews. What the generator gives, *form*
-        says.
-        """
-        key = "loop", body.shape(), keyed, views, form
-        return self._once(key, lambda: Writer(self, body, views=views, form=form).loop(keyed))
-
-    def listing(
-        self, body: Body, captured: tuple[Captured, ...], *, sparse: bool, dense: bool
-    ) -> Callable[..., list[Any]]:  # fmt: skip
-        """The function ``(keys, get, handle, functions, *given, *constants)``, which lists what is wanted of records.
-
-        They are those with the engine's *keys*, which ``get(key, None, handle)`` reads; with *dense* it is the ``get``
-        of a cursor. *captured* says where in *functions* the values are that the asked ones captured. *sparse*: there
-        may be none of a key; otherwise that raises LookupError. Whatever it raises, the `loop` says what it means.
-        """
-        key = "listing", body.shape(), captured, sparse, dense
-        return self._once(key, lambda: Writer(self, body).listing(captured, sparse, dense))
-
-    def scanning(
-        self, body: Body, captured: tuple[Captured, ...], *, keyed: bool, limited: bool
-    ) -> Callable[..., list[Any]]:  # fmt: skip
-        """As `listing`: the function ``(rows, key_of, functions, *given, *constants)``, of the bytes of all records.
-
-        With *keyed*, *rows* are pairs of the engine's key and the bytes; otherwise ``key_of()`` gives the key of the
-        latest record, and is called for those that match. *limited*: the next argument is the number of rows to skip,
-        then of those wanted, -1 for all.
-        """
-        key = "scanning", body.shape(), captured, keyed, limited
-        return self._once(key, lambda: Writer(self, body).scanning(captured, keyed, limited))

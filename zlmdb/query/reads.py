@@ -132,11 +132,7 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
             refuse_computing("sum", given, named)
         from .sums import total  # late: many programs sum nothing
 
-        try:
-            return total(self._summed_rows())
-        except TypeError as error:
-            refuse_unordered(error, "sum")
-            raise
+        return self._computed("sum", total)
 
     def mean(self: Reads[float], *given: NoReturn, **named: NoReturn) -> Optional[float]:
         """The mean of the rows, which are numbers; None without any."""
@@ -144,11 +140,7 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
             refuse_computing("mean", given, named)
         from .sums import mean  # late, as above
 
-        try:
-            found: Optional[float] = mean(self._summed_rows())
-        except TypeError as error:
-            refuse_unordered(error, "mean")
-            raise
+        found: Optional[float] = self._computed("mean", mean)
         return found
 
     def min(self: Reads[O], *given: NoReturn, **named: NoReturn) -> Optional[O]:
@@ -167,10 +159,14 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
 
     def _extreme(self, which: Callable[..., Any]) -> Any:
         """The least or the greatest row."""
+        return self._computed(which.__name__, which, default=None)
+
+    def _computed(self, method: str, compute: Callable[..., Any], **options: Any) -> Any:
+        """What *compute* gives for all rows, as *method* does."""
         try:
-            return which(self._summed_rows(), default=None)
+            return compute(self._summed_rows(), **options)
         except TypeError as error:
-            refuse_unordered(error, which.__name__)
+            refuse_unordered(error, method)
             raise
 
     def explain(self) -> Plan:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from itertools import chain, count
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from ..codegen import Source
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from ..values.paths import AS_TEXT, Path, without_parts
-from .expressions import Compare, Condition
+from .expressions import Compare, Condition, Leaf
 from .expressionsource import Asked, taken_of
 from .forms import ROWS, Form
 from .projection import Projection
@@ -52,12 +52,12 @@ def spelled_in(variable: str, source: Sequence[str]) -> bool:
 
 
 class Body(NamedTuple):
-    """What a loop does with a record: it gives *want* if the *condition* and all that is *asked* of it hold.
+    """What a loop does with a record: it gives *want* if all *conditions* and all that is *asked* of it hold.
 
-    *stored*: of each value that the condition compares with, whether it is in the form that is stored.
+    *stored*: of each value that the conditions compare with, whether it is in the form that is stored.
     """
 
-    condition: Optional[Condition]
+    conditions: Sequence[Condition]
     stored: tuple[bool, ...]
     asked: Sequence[Asked]
     want: Projection
@@ -69,8 +69,8 @@ class Body(NamedTuple):
 
     def shape(self) -> Any:
         """What is the same for two that differ in nothing but the values compared with and captured. Hashable."""
-        shape = None if self.condition is None else self.condition._shape()
-        return shape, self.stored, tuple([one.shape() for one in self.asked]), self.want.shape()
+        shapes = tuple([one.shape() for one in self.conditions])
+        return shapes, self.stored, tuple([one.shape() for one in self.asked]), self.want.shape()
 
 
 class RecordLines:
@@ -94,9 +94,9 @@ class RecordLines:
         self.conjuncts: list[tuple[Condition, int]] = []
         """What must all hold of single fields, with the number of its first constant."""
         number = 0
-        for part in () if body.condition is None else body.condition._conjuncts():
+        for part in body.conditions:
             self.conjuncts.append((part, number))
-            number += sum(1 for _ in part._compares())
+            number += len(list(part.compares))
         self.names: dict[str, Any] = {"among": among}
         self.names["StructError"] = struct.error, IndexError  # it is shorter than it should be
         self.numbers = {id(one): number for number, one in enumerate(self.every)}
@@ -123,10 +123,9 @@ class RecordLines:
         """Lines that read the record as a whole."""
         self.remaining(self.conjuncts)
 
-    def unless(self, part: Condition, first: int, write: Callable[[Compare, int], str]) -> None:
+    def unless(self, part: Condition, first: int, write: Leaf) -> None:
         """Lines that go on to the next record unless *part* holds. Its constants are numbered from *first*."""
-        numbers = count(first)
-        with self.block(f"if not {part._source(lambda compare: write(compare, next(numbers)))}:"):
+        with self.block(f"if not {part.source(write, first)}:"):
             self.add("continue")
 
     def of_asked(self, asked: Asked) -> str:
@@ -168,7 +167,7 @@ class RecordLines:
         if not parts and not projected:
             return False
         self.names.update(columns.names)
-        names = [compare.name for part, _ in parts for compare in part._compares()]
+        names = [compare.name for part, _ in parts for compare in part.compares]
         known = self.begin(names or projected, short=not (parts or self.views))
         with self.block(f"if {known}:"):
             fetched = self.conditions(parts)
@@ -208,7 +207,7 @@ class RecordLines:
         fetched = set[str]()
 
         def referred(one: tuple[Condition, int]) -> list[str]:
-            return sorted({compare.name for compare in one[0]._compares() if self.columns.referred(compare.name)})
+            return sorted({compare.name for compare in one[0].compares if self.columns.referred(compare.name)})
 
         for part, first in sorted(parts, key=lambda one: len(referred(one))):
             self.lengths(part, first)
@@ -221,9 +220,10 @@ class RecordLines:
 
     def lengths(self, part: Condition, number: int) -> None:
         """Lines that go on to the next record where a text has another length than the one that it should be."""
-        if not isinstance(part, Compare) or part.operator != "==" or not self.stored[number]:
+        compare = part.only
+        if compare is None or compare.operator != "==" or not self.stored[number]:
             return
-        length = self.columns.length(part.name)
+        length = self.columns.length(compare.name)
         if length is not None:
             self.measured.append(number)
             with self.block(f"if {length} != size{number}:"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Optional, Protocol, Union
 
@@ -12,7 +12,19 @@ from .following import Given, Node
 from .following.known import CONTAINERS, Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable
-from .following.operations import Apply, Attribute, Binary, Choice, Compare, Each, Item, Joined, Method, Not
+from .following.operations import (
+    Apply,
+    Attribute,
+    Binary,
+    Choice,
+    Compare,
+    Each,
+    IsNone,
+    Item,
+    Joined,
+    Method,
+    Not,
+)
 from .following.sight import has_plain_zone, is_constant
 from .texts import transformed
 
@@ -74,17 +86,13 @@ class Term(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A condition with the values that it captured; *elements* says what each variable of it runs through.
-
-    *linked* returns the term that a condition on a linked record comes to.
-    """
+    """A condition with the values that it captured; *elements* says what each variable of it runs through."""
 
     node: Node
     parameters: Sequence[Any]
     keyed: bool
     elements: Mapping[Node, Subject] = MappingProxyType({})
     number: int = 0
-    linked: Optional[Callable[[Asking], Optional[Term]]] = None
 
     def of(self, node: Node) -> Asking:
         """A part of it."""
@@ -93,6 +101,12 @@ class Asking(NamedTuple):
     def subject(self, node: Node) -> Optional[Subject]:
         """As `subject_of`, or a part of an element."""
         return subject_of(node, self.keyed, self.elements)
+
+
+def not_none(asking: Asking) -> Optional[Subject]:
+    """What *asking* says not to be None, if that is all."""
+    node = asking.node
+    return asking.subject(node.inner.inner) if isinstance(node, Not) and isinstance(node.inner, IsNone) else None
 
 
 def conjuncts(node: Node) -> Iterator[Node]:
@@ -163,11 +177,6 @@ NOTHING: Any = object()
 
 def term_of(asking: Asking) -> Optional[Term]:
     """What *asking* says, if an index could serve it."""
-    found = _term_of(asking)
-    return found if found is not None or asking.linked is None else asking.linked(asking)
-
-
-def _term_of(asking: Asking) -> Optional[Term]:
     node = asking.node
     if isinstance(node, Compare):
         return _compared(asking, node)

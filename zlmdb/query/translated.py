@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
 from ..values.paths import Path
-from .expressions import Compare, Condition, Joined, Negated
+from .expressions import Compare, Condition
 from .expressionsource import Asked
 from .fieldtypes import compares
 from .following import Followed, Node
@@ -23,7 +23,7 @@ Give = Union[Projection, Followed]
 """What is given of each record: something known, or what a function gives."""
 
 
-def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[Optional[Condition], list[Asked]]:
+def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[list[Condition], list[Asked]]:
     """What is asked of single fields, and what of whole records, in this order."""
     simple: list[Condition] = []
     asked: list[Asked] = []
@@ -34,7 +34,7 @@ def translated(conditions: Iterable[Followed], programs: Programs) -> tuple[Opti
                 asked.append(Asked(followed, node))
             else:
                 simple.append(found)
-    return (Joined("and", *simple) if simple else None), asked
+    return simple, asked
 
 
 def want_of(gives: tuple[Give, ...], programs: Programs, *, one: bool) -> Projection:
@@ -81,13 +81,22 @@ class _Translation:
 
     def condition(self, node: Node) -> Optional[Condition]:
         """*node* as a condition on fields; None if it is more than that."""
+        compares: dict[Node, Compare] = {}
+        return Condition(node, compares) if self._find(node, compares) else None
+
+    def _find(self, node: Node, compares: dict[Node, Compare]) -> bool:
+        """Put the comparisons of *node* into *compares*; False if it is more than these."""
         if isinstance(node, ops.Not):
-            inner = self.condition(node.inner)
-            return None if inner is None else Negated(inner)
+            return self._find(node.inner, compares)
         if isinstance(node, ops.Joined):
-            parts = [self.condition(part) for part in node.conditions]
-            found = [part for part in parts if part is not None]
-            return Joined(node.word, *found) if len(found) == len(parts) else None
+            return all([self._find(part, compares) for part in node.conditions])
+        compare = self._one(node)
+        if compare is not None:
+            compares[node] = compare
+        return compare is not None
+
+    def _one(self, node: Node) -> Optional[Compare]:
+        """*node* as one comparison."""
         if isinstance(node, ops.IsNone):
             return self._compare(node.inner, "==", None)
         if isinstance(node, ops.Compare):
@@ -96,14 +105,14 @@ class _Translation:
             return self._compare(node, "==", True)
         return None
 
-    def _compared(self, node: ops.Compare) -> Optional[Condition]:
+    def _compared(self, node: ops.Compare) -> Optional[Compare]:
         if node.right.settled:
             return self._with(node.left, node.operator, node.right)
         if node.left.settled and node.operator in FLIPPED:
             return self._with(node.right, FLIPPED[node.operator], node.left)
         return None
 
-    def _with(self, field: Node, operator: str, other: Node) -> Optional[Condition]:
+    def _with(self, field: Node, operator: str, other: Node) -> Optional[Compare]:
         if not isinstance(field, ops.Attribute):
             return None
         value = value_of(other, self.followed.parameters)
@@ -130,7 +139,7 @@ class _Translation:
         try:
             if value is not None and not compares(self.programs.type_of(compare.name), operator, compare.value):
                 return None
-            self.programs.constants(compare)
+            self.programs.constants([compare])
         except (TypeError, ValueError, ArithmeticError) as error:  # Python compares, or raises, for each record
             let_through(error)
             return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
@@ -74,14 +74,16 @@ def aggregated(selection: Selection[Any, Any], by: Followed, into: Callable[[Any
         return None
     asked: dict[Any, _Aggregate] = {}
     try:
-        into(_Probe(selection, asked))
+        into(_Asking(selection, partial(_noted, asked)))
     except NeedsRowsError:
         return None
     except Exception:  # of invented numbers; those that are asked for behind it are not known
         pass
     groups = _summed(selection, by, list(asked.values()))
     try:
-        return {name: _plain(into(_Known(selection, dict(zip(asked, found))))) for name, found in groups}
+        return {
+            name: _plain(into(_Asking(selection, partial(_known, dict(zip(asked, found)))))) for name, found in groups
+        }
     except NeedsRowsError:
         return None
 
@@ -99,9 +101,7 @@ def _plain(found: Any) -> Any:
     return found
 
 
-def _summed(
-    selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]
-) -> Iterator[tuple[Any, list[Any]]]:  # fmt: skip
+def _summed(selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]) -> Iterator[tuple[Any, list[Any]]]:
     """Each group with its aggregates."""
     if all([one.kind == "count" and not one.where for one in asked]):
         different = selection._running(ordered=False).different(by)
@@ -174,21 +174,30 @@ def _columns(aggregate: _Aggregate, gives: list[Followed]) -> tuple[str, list[in
     return aggregate.kind, where, None if aggregate.give is None else numbers[id(aggregate.give)]
 
 
-class _Asking:
-    """A group as *into* sees it, of which only aggregates can be asked; and what `fields` of it is."""
+def _noted(asked: dict[Any, _Aggregate], aggregate: _Aggregate) -> int:
+    """An invented number for *aggregate*, which is noted in *asked*."""
+    asked.setdefault(aggregate.key(), aggregate)
+    return 1
 
-    __slots__ = ("_give", "_selection", "_where")
+
+def _known(values: dict[Any, Any], aggregate: _Aggregate) -> Any:
+    """What *aggregate* came to."""
+    key = aggregate.key()
+    if key not in values:
+        raise NeedsRowsError
+    return values[key]
+
+
+class _Asking:
+    """A group as *into* sees it, of which only aggregates can be asked, and *answer* gives; and its `fields`."""
+
+    __slots__ = ("_answer", "_give", "_selection", "_where")
 
     def __init__(
-        self, selection: Selection[Any, Any], where: tuple[Followed, ...] = (), give: Optional[Followed] = None
+        self, selection: Selection[Any, Any], answer: Callable[[_Aggregate], Any], where: tuple[Followed, ...] = (),
+        give: Optional[Followed] = None,
     ) -> None:  # fmt: skip
-        self._selection, self._where, self._give = selection, where, give
-
-    def _again(self, where: tuple[Followed, ...], give: Optional[Followed]) -> _Asking:
-        raise NotImplementedError
-
-    def _answer(self, aggregate: _Aggregate) -> Any:
-        raise NotImplementedError
+        self._selection, self._answer, self._where, self._give = selection, answer, where, give
 
     def where(self, matches: Any = None, /, *more: Any, **named: Any) -> _Asking:
         """As of a selection."""
@@ -196,13 +205,13 @@ class _Asking:
             raise NeedsRowsError  # which says what is wrong
         following = self._selection._following()
         following.condition(matches)  # raises for mistakes
-        return self._again((*self._where, following.value(matches)), None)
+        return _Asking(self._selection, self._answer, (*self._where, following.value(matches)))
 
     def fields(self, give: Any = None, /, *more: Any, **named: Any) -> _Asking:
         """As of a selection."""
         if self._give is not None or give is None or more or named:
             raise NeedsRowsError
-        return self._again(self._where, self._selection._following().value(give))
+        return _Asking(self._selection, self._answer, self._where, self._selection._following().value(give))
 
     def count(self, *given: Any, **named: Any) -> Any:
         """As of a selection."""
@@ -236,42 +245,6 @@ class _Asking:
 
     __bool__ = __eq__ = __ne__ = __hash__ = __iter__ = __contains__ = _refuse
     __repr__ = __str__ = __format__ = __len__ = __getitem__ = _refuse
-
-
-class _Probe(_Asking):
-    """A group that notes what is asked of it."""
-
-    __slots__ = ("_asked",)
-
-    def __init__(self, selection: Selection[Any, Any], asked: dict[Any, _Aggregate], *more: Any) -> None:
-        super().__init__(selection, *more)
-        self._asked = asked
-
-    def _again(self, where: tuple[Followed, ...], give: Optional[Followed]) -> _Asking:
-        return _Probe(self._selection, self._asked, where, give)
-
-    def _answer(self, aggregate: _Aggregate) -> Any:
-        self._asked.setdefault(aggregate.key(), aggregate)
-        return 1
-
-
-class _Known(_Asking):
-    """A group of which everything asked for is known."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, selection: Selection[Any, Any], values: dict[Any, Any], *more: Any) -> None:
-        super().__init__(selection, *more)
-        self._values = values
-
-    def _again(self, where: tuple[Followed, ...], give: Optional[Followed]) -> _Asking:
-        return _Known(self._selection, self._values, where, give)
-
-    def _answer(self, aggregate: _Aggregate) -> Any:
-        key = aggregate.key()
-        if key not in self._values:
-            raise NeedsRowsError
-        return self._values[key]
 
 
 def asks_only(into: Any) -> bool:

@@ -17,9 +17,7 @@ V = TypeVar("V")
 _ABSENT: Any = object()
 
 
-def change(
-    table: Table[K, V], key: K, how: Callable[[Any], Optional[V]], default: Optional[tuple[Any]]
-) -> Optional[V]:  # fmt: skip
+def change(table: Table[K, V], key: K, how: Callable[[Any], Optional[V]], default: Optional[tuple[Any]]) -> Optional[V]:
     """Store and return what *how* makes of the value under *key*; None deletes the record.
 
     If there is no record, *how* gets the value in *default*; without one, this raises KeyError.

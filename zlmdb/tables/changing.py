@@ -70,7 +70,7 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
         known = replacing(selection, how)
     with table._txn._statement():
         if known is not None:
-            return known.change(table, rows)
+            return known(table, rows)
         if made is not None and made.change is not None:
             return made.change(table, rows, how)
         for key, _ in rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     ForwardRef,
     Generic,
@@ -19,7 +18,7 @@ from typing import (
 
 from ..keys import KeyCodec, TupleKey, key_codec
 from ..namedtuples import NamedTuple
-from ..typeargs import UNIONS, annotated_as, nested_types, type_hints
+from ..typeargs import nested_types, present_type, type_hints
 from .index import DeclaredIndex
 from .indexview import IndexView
 from .modelfields import has_elements, shown_type
@@ -122,7 +121,8 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
         return found
 
     def _check_field(self, field: str, hint: Any, part: KeyCodec[Any], target: Target) -> None:
-        bare, optional = _bare(hint)
+        bare = present_type(hint)
+        optional = hint is Any or bare != hint
         if self._each and bare is not Any:
             bare = self._element_type(field, bare)
         if bare is Any or bare is None:
@@ -172,14 +172,3 @@ def _hints(model: Any, localns: Any) -> dict[str, Any]:
         return type_hints(cls, {**(localns or {}), **nested_types(cls)})
     except (NameError, TypeError):
         return {}
-
-
-def _bare(hint: Any) -> tuple[Any, bool]:
-    """The type of a field without its None, and whether it may be None."""
-    if get_origin(hint) is Annotated:
-        bare, optional = _bare(hint.__origin__)
-        return annotated_as(hint, bare), optional
-    if hint is Any or get_origin(hint) not in UNIONS:
-        return hint, hint is Any
-    others = [part for part in get_args(hint) if part is not type(None)]
-    return (others[0] if len(others) == 1 else hint), len(others) < len(get_args(hint))

@@ -155,7 +155,7 @@ class RecordWrites(TableState[K, V]):
             self._pause_scans()
         try:
             if self._watched:
-                moved = {step.bound: (step.old, step.new) for step in steps if isinstance(step, upkeep.Entries)}
+                moved = {step.bound: step.moved for step in steps if isinstance(step, upkeep.Entries)}
                 self._tell(encoded, old is None, [moved.get(bound, (None, None)) for bound in self._indexes])
             self._raw.put(encoded, data, True, True, False, self._db)
             puts, dels = upkeep.carry_out(steps)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
-from ..namedtuples import NamedTuple
 from ..query.expressionsource import Asked
 from ..query.following import Followed, Node
 from ..query.following.code import ByCode
@@ -22,7 +22,7 @@ from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Choice
 from ..query.recordpaths import taken
 from ..values.modelclasses import is_bare
-from .compiled.selected import Rows, Setting, setting_of
+from .compiled.selected import Rows, setting_of
 from .executor.execution import programs_of
 from .executor.indexfacts import vouches
 
@@ -38,15 +38,8 @@ _KEPT = 64
 """Functions of which it is kept that they cannot be followed."""
 
 
-class Replacing(NamedTuple):
-    """What sets the fields, and the values that the function has captured."""
-
-    setting: Setting
-    values: Sequence[Any]
-
-    def change(self, table: Table[Any, Any], rows: Rows) -> int:
-        """Change the records *rows* of *table*; how many there are."""
-        return self.setting.all(table, rows, self.values)
+Replacing = Callable[["Table[Any, Any]", Rows], int]
+"""Sets the fields of the records *rows* of a table; how many records there are."""
 
 
 def replacing(selection: Selection[Any, Any], how: Callable[[Any], Any]) -> Optional[Replacing]:
@@ -93,7 +86,7 @@ def _found(
         return None
     kept: Any = reading.kept.get("change")
     if kept is not None and kept[0] is storage.indexes:
-        return None if kept[1] is None else Replacing(kept[1], _values(followed, kept[2]))
+        return None if kept[1] is None else partial(kept[1].all, values=_values(followed, kept[2]))
     writing = _Writing(followed, frozen=cls.__dataclass_params__.frozen)
     if not writing.write(followed.node, 0):
         return None
@@ -110,7 +103,7 @@ def _found(
     rewriter = storage.value.rewriter(writing.fields, read) if read is not None and fast else None
     setting = setting_of(storage, writing.fields, writing.given, writing.lines, writing.names, rewriter)
     reading.kept["change"] = storage.indexes, setting, writing.nodes
-    return None if setting is None else Replacing(setting, _values(followed, writing.nodes))
+    return None if setting is None else partial(setting.all, values=_values(followed, writing.nodes))
 
 
 def _is_settable(storage: Storage[Any, Any]) -> bool:

@@ -23,7 +23,6 @@ from .compiled.boundclass import bound_class
 from .compiled.points import REQUIRED
 from .declares import Declares
 from .elsewhere import tells_as_table
-from .enginereads import EngineReads
 from .missing import begun_with_a_pair, missing, refuse_limit
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
@@ -57,7 +56,7 @@ MISSING: Any = object()  # no argument
 
 
 @tells_as_table
-class Table(EngineReads[K, V], RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=TableType):
+class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=TableType):
     """The records of one table in one transaction, as a dict that is sorted by its keys.
 
     Declare a class with its key and value types, and open it through a schema::

@@ -1,4 +1,4 @@
-"""What a bound table is made of, and how it follows its transaction and the indexes of the file."""
+"""What a bound table is made of and reads by, and how it follows its transaction and the indexes of the file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar
 
 from .. import errors
+from ..handlers import let_through
 from ..namedtuples import NamedTuple
+from ..shown import shortened
 from ..store.ended import Ended
 from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
@@ -260,6 +262,51 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         self._get = ended.get
         self._reader = ended.reader
         self._writer = NOBODY
+
+    # -- what selections and views read, by the functions of the engine -------------------------------------------
+
+    def _cursor(self, handle: Any = None) -> Any:
+        """A new cursor of the engine over the records, or over the index *handle*."""
+        try:
+            return self._raw.cursor(self._db if handle is None else handle)
+        except Exception as error:
+            self._txn._fail(error, table=self._name)
+
+    def _entries(self, handle: Any = None) -> int:
+        """The engine's number of records in the whole keyspace, in O(1)."""
+        try:
+            count: int = self._raw.stat(self._db if handle is None else handle)["entries"]
+        except Exception as error:
+            self._txn._fail(error, table=self._name)
+        return count
+
+    def _engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
+        """The engine's ``get``."""
+        return self._raw.get(key, default, handle)
+
+    def _engine_getter(self) -> tuple[Callable[[bytes, Any, Any], Any], Any]:
+        """The function that returns the bytes of a record, until the next write, and the handle to call it with."""
+        return self._get, self._db
+
+    def _owned(self, primary: bytes, index: IndexStorage) -> V:
+        """The record to which an entry of *index* belongs."""
+        try:
+            data = self._get(self._storage.prefix + primary, None, self._db)
+        except Exception as error:
+            self._txn._fail(error, table=self._name, index=index.name)
+        if data is None:
+            raise errors.DecodeError(
+                f"index {index.storage.name!r} has an entry for "
+                f"{shortened(self._storage.key.decode(primary))}, which is "
+                f"not in the table: rebuild the index",
+                table=self._name,
+                index=index.name,
+            )
+        try:
+            return self._load(data)
+        except Exception as error:
+            let_through(error)
+            return self._storage.decode_value(data, self._storage.key.decode(primary))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(

@@ -78,20 +78,26 @@ def carry_out(steps: Iterable[Callable[[], Written]]) -> Written:
 
 
 class Entries:
-    """The effect of a change on one index: the entry to delete and the one to write, each possibly None."""
+    """The effect of a change on one index: the *old* entry and the *new* one with its *data*, each possibly None.
 
-    __slots__ = ("_change", "_data", "_raw", "bound", "new", "old")
+    If they are the same one, only its data changes.
+    """
+
+    __slots__ = ("_change", "_data", "_new", "_old", "_raw", "bound")
 
     def __init__(
-        self, bound: BoundIndex, old: Optional[bytes], new: Optional[bytes], raw: Any, change: Change
+        self, bound: BoundIndex, old: Optional[bytes], new: Optional[bytes], data: bytes, raw: Any, change: Change
     ) -> None:  # fmt: skip
-        self.bound, self.old, self.new = bound, old, new
+        self.bound, self._old, self._new, self._data = bound, old, new, data
         self._raw, self._change = raw, change
-        given = None if new is None else change.new
-        self._data = b"" if given is None else bound.storage.entry_value(given[0], change.key, change.primary)
+
+    @property
+    def moved(self) -> tuple[Optional[bytes], Optional[bytes]]:
+        """The entry that goes and the one that comes, for running scans."""
+        return (None, None) if self._old == self._new else (self._old, self._new)
 
     def __call__(self) -> Written:
-        (_, handle), old, new, raw = self.bound, self.old, self.new, self._raw
+        (_, handle), (old, _), new, raw = self.bound, self.moved, self._new, self._raw
         key, primary = self._change.key, self._change.primary
         dels = 0 if old is None else _delete_entry(self.bound, old, raw, key, primary)
         if new is not None:
@@ -113,25 +119,13 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[
             old_entry = None if new_entry == old_entry else old_entry
         elif not index.belongs(owner, key, primary):
             raise index.conflict(index.get_key(new[0]), index.owner_of(owner, change.table))
-    if index.carries and new_entry is not None and new_entry == old_entry:
-        return _carrying(bound, raw, change, new_entry)
-    return None if new_entry == old_entry else Entries(bound, old_entry, new_entry, raw, change)
-
-
-def _carrying(bound: BoundIndex, raw: Any, change: Change, entry: bytes) -> Optional[Callable[[], Written]]:
-    """The effect of a change that leaves an entry where it is: on the values that the entry carries."""
-    (index, handle), (_, key, primary, old, new, _) = bound, change
-    if old is None or new is None:
+    stays = new_entry == old_entry
+    if stays and (new_entry is None or not index.carries):
         return None
-    data = index.entry_value(new[0], key, primary)
-    if data == index.entry_value(old[0], key, primary):
+    data = b"" if new is None or new_entry is None else index.entry_value(new[0], key, primary)
+    if stays and (old is None or data == index.entry_value(old[0], key, primary)):
         return None
-
-    def write() -> Written:
-        raw.put(entry, data, db=handle)
-        return 1, 0
-
-    return write
+    return Entries(bound, old_entry, new_entry, data, raw, change)
 
 
 def _several(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:

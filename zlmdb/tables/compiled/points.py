@@ -20,26 +20,19 @@ from ...store.transaction import Transaction
 from ..storage import Storage, Stream
 
 _READING = """\
-def __getitem__(self, key):
+def <name>:
     try:
         get, db = self._reader
         data = get({encode}, None, db)
         if data is not None:
             return load(data)
     except Exception as error:
-        return general(self, key, error, required)
-    return self._missing(key, required)
+        return general(self, key, error, <default>)
+    return self._missing(key, <default>)
 
-def get(self, key, default=None, /):
-    try:
-        get, db = self._reader
-        data = get({encode}, None, db)
-        if data is not None:
-            return load(data)
-    except Exception as error:
-        return general(self, key, error, default)
-    return self._missing(key, default)
 """
+_READERS = {"__getitem__(self, key)": "required", "get(self, key, default=None, /)": "default"}
+"""The head of each method that reads, and what is given in place of a missing record."""
 
 _WRITING = """\
 def __setitem__(self, key, value):
@@ -160,7 +153,8 @@ def specialised(
 def _point_reads(general: Any, storage: Storage[Any, Any]) -> dict[str, Any]:
     encode, names = storage.key.lookup_source(storage.prefix)
     names = {**names, "load": storage.value.bytes_decode, "required": REQUIRED, "general": general._read_again}
-    return compiled(_READS, storage, _READING.format(encode=encode), names, self=general)
+    source = "".join([_READING.replace("<name>", one).replace("<default>", given) for one, given in _READERS.items()])
+    return compiled(_READS, storage, source.format(encode=encode), names, self=general)
 
 
 def subclass(cls: type, methods: Mapping[str, Any], **attributes: Any) -> type:

@@ -297,7 +297,8 @@ def _selected(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Op
     remove = _remover(storage, lines, parts, names)
     if followers.asked and any([index.as_stored for index in indexes]):
         return Selected(None, None, remove)  # what is stored differs from what the links are asked about
-    made = _changers(storage, lines, followers, primary, parts, names)
+    source = "".join([_changer(name, *given) for name, given in _CHANGERS.items()])
+    made = _compiled_changers(storage, source, lines, lines, followers, primary, parts, names)
     return Selected(made["change"], made["edit"], remove)
 
 
@@ -322,13 +323,6 @@ def _common(
     parts, more = followers.lines(primary)
     names.update(more)
     return primary, lines, parts, names_of(names, lines)
-
-
-def _changers(
-    storage: Storage[Any, Any], lines: Sequence[Lines], followers: Followers, primary: str, parts: Any, names: Any
-) -> dict[str, Any]:  # fmt: skip
-    source = "".join([_changer(name, *parts) for name, parts in _CHANGERS.items()])
-    return _compiled_changers(storage, source, lines, lines, followers, primary, parts, names)
 
 
 def _changer(name: str, given: str, first: str, begin: str, changed: str, end: str) -> str:

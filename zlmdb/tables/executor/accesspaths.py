@@ -153,9 +153,7 @@ class AccessPath:
             cursor.close()
         return found
 
-    def _short_ranges(
-        self, cursor: Any, ranges: Sequence[Range], most: int, found: list[bytes]
-    ) -> Sequence[Range]:  # fmt: skip
+    def _short_ranges(self, cursor: Any, ranges: Sequence[Range], most: int, found: list[bytes]) -> Sequence[Range]:
         """Put into *found* what is in *ranges*, of which most are short, and may follow each other; none are left."""
         tail, add = self.tail, found.append
         entry: Optional[bytes] = b""

@@ -47,9 +47,7 @@ class CachedCovered(CachedPaths):
         self._prepared, self._bound, self._cover, self._fields = prepared, bound, cover, fields
         self._covering, self._paired = prepared.covering(cover, fields)
 
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
+    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
         try:

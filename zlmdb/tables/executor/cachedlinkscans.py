@@ -90,11 +90,9 @@ class CachedLinkScan:
         self._prepared, self._fits, self._bound = prepared, fits.reading, bound
         functions = [give] if isinstance(give, Followed) else []
         want = want_of((give,), running.programs, one=True)
-        self._listed = Prepared(functions, None, (), want, running.programs)
+        self._listed = Prepared(functions, (), (), want, running.programs)
 
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
+    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """The rows of *selection*; None where somebody else has to find out, as with a *limit* or a range of keys."""
         table, query = selection._table, selection._query
         if limit is not None or not _is_whole(selection):

@@ -37,9 +37,7 @@ class CachedOrder:
         self._list = prepared.listing(sparse=False)
         self.fingerprint: Optional[str] = None  # of the query, if it depends on nothing else
 
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
+    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """As `CachedPaths.all`."""
         query, index = selection._query, self._bound.storage
         try:

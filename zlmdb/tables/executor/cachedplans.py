@@ -183,8 +183,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         most, most_limited = [FEW if _has_order(query.order, parts, known, tied) else CAP for tied in (False, True)]
-        return CachedSorted(ways, Prepared(sorting, None, asked, want, programs), most, most_limited)
-    return CachedPaths(ways, Prepared(functions, None, asked, want, programs), scan)
+        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, most_limited)
+    return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
 
 
 def _either(
@@ -221,7 +221,7 @@ def _ordered(
     bound = None if access is None else running.reads.bound(access)
     if access is None or bound is None or _covered(functions, give, [access], running) is not None:
         return False
-    prepared = Prepared(functions, None, (), want_of((give,), programs, one=True), programs)
+    prepared = Prepared(functions, (), (), want_of((give,), programs, one=True), programs)
     return CachedOrder(access, bound, prepared)
 
 
@@ -256,9 +256,7 @@ class CachedPaths:
         self._only = ways[0] if len(ways) == 1 and ways[0].only and not ways[0].sparse else None
         self._list = prepared.listing(sparse=ways[0].sparse)
 
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
+    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
         only = self._only
@@ -386,9 +384,7 @@ class CachedPaths:
         for block in _blocks(self._in_key_order(selection, keys), first):
             yield self._list(block, table._get, table._db, functions)
 
-    def _keys(
-        self, selection: Selection[Any, Any], give: Give
-    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+    def _keys(self, selection: Selection[Any, Any], give: Give) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:
         """The engine's keys of the records that may fit, in order, and the functions that they are listed for."""
         table, where = selection._table, selection._query.where
         ways = self._ways

@@ -47,9 +47,7 @@ def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
     return CachedScan(prepared, captured) if prepared.renewable else False
 
 
-def scanned_lists(
-    running: Running, prepared: Prepared, functions: Sequence[Followed]
-) -> Optional[Iterator[list[Any]]]:  # fmt: skip
+def scanned_lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Optional[Iterator[list[Any]]]:
     """Lists of the rows of all records of the range of *running*; None if that is told in another way.
 
     In a write transaction, the caller takes them all before anything is written.
@@ -115,9 +113,7 @@ class CachedScan:
         captured = self._captured
         return not captured or all([type(where[function].parameters[n]) is kind for function, n, kind in captured])
 
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
+    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
         where, skip, raw = query.where, query.skip, table._raw

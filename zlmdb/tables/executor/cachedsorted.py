@@ -35,9 +35,7 @@ class CachedSorted(CachedPaths):
         super().__init__(ways, prepared)
         self._only, self.in_order, self._most, self._most_limited = None, False, most, min(most, most_limited)
 
-    def all(
-        self, selection: Selection[Any, Any], give: Give, limit: Optional[int]
-    ) -> Optional[list[Any]]:  # fmt: skip
+    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
         order: Optional[Followed] = query.order

@@ -18,8 +18,7 @@ from ...keys.dates import is_ambiguous
 from ...query.accesses import Access, accesses, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
-from ...query.following.operations import IsNone, Not
-from ...query.terms import DESCENDING, KEY, Asking, subject_of
+from ...query.terms import DESCENDING, KEY, Asking, not_none, subject_of
 from ...store.ranges import seek
 from ..keyrange import count_in
 from .accesspaths import way_of
@@ -71,7 +70,7 @@ class CachedCount:
 
 def counted(selection: Selection[Any, Any]) -> Optional[int]:
     """How many records fit the conditions of *selection*; None if an index does not tell it by itself."""
-    known, where = known_of(selection, ask=True), selection._query.where
+    known, where = known_of(selection), selection._query.where
     if known is None:
         return None
     key = ("count", *[one.reading for one in where])
@@ -86,28 +85,22 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
     return None if found is False else found.count(selection._table, where)
 
 
-def known_of(selection: Selection[Any, Any], *, ask: bool = False) -> Optional[Known]:
-    """What is known of the indexes; None if that is nothing yet, or entries are not enough for *selection*.
-
-    *ask*: find it out if it is nothing yet.
-    """
-    table, storage = selection._table, selection._table._storage
+def known_of(selection: Selection[Any, Any]) -> Optional[Known]:
+    """What is known of the indexes; None if their entries are not enough for *selection*."""
+    table, programs = selection._table, selection._table._storage.generated.programs
     if table._txn._write or not table._steady:
         return None
     if not selection._plain or not selection._is_all():
         return None
-    if ask:
-        return selection._running().known()
-    programs, state = storage.generated.programs, table._index_state
     known: Optional[Known] = None if programs is None else programs.known
-    return None if known is None or known.state != state else known
+    return selection._running().known() if known is None or known.state != table._index_state else known
 
 
 def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
     """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
     subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
     where = selection._query.where
-    known = known_of(selection, ask=not where) if subject else None
+    known = known_of(selection) if subject else None
     if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
         return None
     if give.reading.to_check > 0:  # of a new function; else all records would be read to compare the first ones
@@ -182,16 +175,10 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether the records that *access* finds are those that fit all of *parts*."""
     named = [part.subject for part in access.facts.parts]  # of none of which an index has entries for None
-    parts = [one for one in parts if not _is_there(one, named)]
+    parts = [one for one in parts if not_none(one) not in named]
     if len(parts) != len(access.terms) or {one.node for one in parts} != {term.node for _, term in access.terms}:
         return False
     return all([
         part.kind in EXACT or issubclass(part.kind, Enum) or (part.kind is datetime and term.origin is not None)
         for part, term in access.terms
     ])  # fmt: skip
-
-
-def _is_there(asking: Asking, subjects: Sequence[Any]) -> bool:
-    """Whether *asking* says of one of *subjects* only that it is not None."""
-    node = asking.node
-    return isinstance(node, Not) and isinstance(node.inner, IsNone) and asking.subject(node.inner.inner) in subjects

@@ -11,7 +11,6 @@ import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import chain, islice
-from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
@@ -27,6 +26,7 @@ from ...query.forms import BLOCK, ROWS, Form
 from ...query.inorder import blocks_of, in_order
 from ...query.loops import EntryReader
 from ...query.programs import Programs
+from ...query.scanned import Scanned
 from ...store.ranges import pairs_from, seek
 from ...values.bare import decode_int, decode_text
 from ..indexstorage import BoundIndex, IndexStorage
@@ -53,8 +53,6 @@ _IN_PLACE: dict[Any, str] = {decode_int: "unpack_int({})[0]", decode_text: "{}.d
 _ROWS = Recipe("row of an entry")
 
 _FIRST_BLOCK = 8
-
-_second = itemgetter(1)
 
 
 class Cover:
@@ -290,18 +288,12 @@ class Covered(NamedTuple):
         self.table._txn._fail(error, table=self.table._name, index=self.bound.storage.name)
 
 
-class CoveredScan:
+class CoveredScan(Scanned):
     """One iteration over entries, as a loop uses it: with objects that have their fields in place of stored bytes."""
-
-    any = True
 
     def __init__(self, covered: Covered) -> None:
         self._covered = covered
         self._raw = covered.table._raw
-
-    def values(self) -> Iterator[Any]:
-        """What stands in for the records."""
-        return map(_second, self.pairs())
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's keys of the records, with what stands in for each."""
@@ -360,10 +352,3 @@ class CoveredScan:
         """False: nothing is written meanwhile. Raises when the transaction has ended."""
         self._check()
         return False
-
-    def rest(self) -> Iterator[tuple[bytes, Any]]:
-        """Nothing is left."""
-        return iter(())
-
-    def close(self) -> None:
-        """Nothing more is asked of it."""

@@ -341,8 +341,8 @@ class Running:
         if self.order is not None:
             sort_key = want_of((self.order,), programs, one=True)
             want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
-        condition, asked = translated(self.where, programs)
-        found = Prepared(functions, condition, asked, want, programs)
+        conditions, asked = translated(self.where, programs)
+        found = Prepared(functions, conditions, asked, want, programs)
         if key is not None and found.renewable:
             if programs.columns is None:
                 found.needs = needed(functions, gives)

@@ -36,7 +36,7 @@ def few(
         key = "few", one, *[give.reading if isinstance(give, Followed) else give for give in gives]
         prepared = programs.prepared.get(key)
     if prepared is None:
-        prepared = Prepared(functions, None, (), want_of(tuple(gives), programs, one=one), programs)
+        prepared = Prepared(functions, (), (), want_of(tuple(gives), programs, one=one), programs)
         programs.keep(key, prepared)
     table = running.table
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -13,6 +12,7 @@ from ...handlers import let_through
 from ...query.inorder import KEYS
 from ...query.plan import SHARE
 from ...query.plan import most_of as most_of_total
+from ...query.scanned import Scanned
 from ...query.terms import CAP
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek
@@ -55,14 +55,12 @@ def total_of(table: Table[Any, Any]) -> int:
     return table._entries() if table._storage.alone else SHARE * CAP
 
 
-class PickedScan:
+class PickedScan(Scanned):
     """The records of *table* with the engine's *keys*, which are in order, backwards with *reverse*.
 
     In a write transaction it is a scan of ``lower <= key < upper`` that knows beforehand which records it has to look
     at: since any write may change that, it goes on as such a scan behind the record at which something was written.
     """
-
-    any = True
 
     def __init__(
         self, table: Table[Any, Any], keys: Iterable[bytes], lower: bytes, upper: bytes, *, reverse: bool
@@ -73,10 +71,6 @@ class PickedScan:
         self._scans = txn._open_scans() if txn._scans is None else txn._scans
         self._scan = Scan(table, table._storage.space, None, lower, upper, reverse) if txn._write else None
         self._at: tuple[Optional[bytes], Any] = None, None
-
-    def values(self) -> Iterator[Any]:
-        """The stored bytes of the records."""
-        return map(itemgetter(1), self.pairs())
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's pairs of key and value."""
@@ -110,10 +104,6 @@ class PickedScan:
         let_through(error)
         self._scans.check()
         return False
-
-    def rest(self) -> Iterator[tuple[bytes, Any]]:
-        """Nothing is left."""
-        return iter(())
 
     def close(self) -> None:
         """Nothing more is asked of it."""

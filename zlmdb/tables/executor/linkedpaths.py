@@ -57,7 +57,7 @@ def _linked_way(
     other_facts = other.known().facts
     if any([one.where for one in other_facts]):
         return None
-    inner = accesses([asking._replace(elements={link: ()}, linked=None)], other_facts)
+    inner = accesses([asking._replace(elements={link: ()})], other_facts)
     if not inner or inner[0].is_range_of_keys:
         return None
     access = Access(index, members=(), nodes=(asking.node,), rank=2)
@@ -87,12 +87,12 @@ def cached_by_link(
     node, link = way.told
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
-        prepared = Prepared(functions, None, asked, want_of((give,), programs, one=True), programs)
+        prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
         return CachedLinked(way, None, prepared)
     making = Making(where[way.number])
     found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
     asked.append(Asked(found, found.node))
-    prepared = Prepared([found, *functions], None, asked, want_of((give,), programs, one=True), programs)
+    prepared = Prepared([found, *functions], (), asked, want_of((give,), programs, one=True), programs)
     return CachedLinked(way, found, prepared)
 
 
@@ -193,9 +193,7 @@ class CachedLinked(CachedPaths):
         super().__init__([way], prepared)
         self._way, self._among = way, None if found is None else found.reading
 
-    def _keys(
-        self, selection: Selection[Any, Any], give: Give
-    ) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:  # fmt: skip
+    def _keys(self, selection: Selection[Any, Any], give: Give) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:
         table, where, way, among = selection._table, selection._query.where, self._way, self._among
         values = way.others(table, where) if among is None else way.values(table, where)
         if not values:

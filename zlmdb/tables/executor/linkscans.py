@@ -13,8 +13,7 @@ from typing import Any, Optional
 from uuid import UUID
 
 from ...query.following import Followed, Node
-from ...query.inorder import KEYS as MOST
-from ...query.projection import KEYS
+from ...query.inorder import KEYS
 from ...query.translated import Give
 
 LEAST = 256
@@ -30,10 +29,10 @@ def can_be_read_once(key: Node, table: Any, total: int) -> bool:
     return key.known.cls in EXACT_KEYS and alone and table._entries() <= total
 
 
-def keys_that_fit(fits: Followed, table: Any) -> Optional[frozenset[Any]]:
-    """The keys of the records of *table* of which *fits* is true; None if these are too many to keep."""
-    found: list[Any] = list(islice(rows_that_fit((fits,), table, KEYS), MOST + 1))
-    return None if len(found) > MOST else frozenset(found)
+def keys_of(rows: Iterator[Any]) -> Optional[frozenset[Any]]:
+    """The keys in *rows*; None if these are too many to keep."""
+    found: list[Any] = list(islice(rows, KEYS + 1))
+    return None if len(found) > KEYS else frozenset(found)
 
 
 def rows_that_fit(fits: Sequence[Followed], table: Any, give: Give) -> Iterator[Any]:

@@ -160,7 +160,7 @@ def _fitting(running: Running, keys: Sequence[bytes]) -> int:
     prepared = programs.prepared.get(key)
     if prepared is None:
         asked = [Asked(one, node) for one in where for node in conjuncts(one.node)]
-        prepared = Prepared(where, None, asked, want_of((HITS,), programs, one=True), programs)
+        prepared = Prepared(where, (), asked, want_of((HITS,), programs, one=True), programs)
         programs.keep(key, prepared)
     try:
         return len(prepared.listing(sparse=False)(keys, table._get, table._db, where))
@@ -175,9 +175,7 @@ TOTAL = {one for one in PLAIN if one.__name__ not in ("float", "Decimal", "compl
 """Types all of whose values are ordered."""
 
 
-def partly_ordered(
-    running: Running, choice: Choice, order: Sequence[Subject], question: Question
-) -> Optional[Choice]:  # fmt: skip
+def partly_ordered(running: Running, choice: Choice, order: Sequence[Subject], question: Question) -> Optional[Choice]:
     """The choice of an index that has the first parts of the sort key, if that is better than *choice*; else None.
 
     What is equal in these parts is read as a whole and sorted, so that must not be much of the table. The other parts

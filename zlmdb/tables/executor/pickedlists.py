@@ -62,9 +62,7 @@ def told_by(running: Running, choice: Choice) -> Optional[Told]:
     return term.origin.number, term.node
 
 
-def _prepared(
-    running: Running, told: Optional[Told], functions: Sequence[Followed], gives: Sequence[Give]
-) -> Prepared:  # fmt: skip
+def _prepared(running: Running, told: Optional[Told], functions: Sequence[Followed], gives: Sequence[Give]) -> Prepared:
     """What lists the rows, without asking *told* again."""
     programs = running.programs
     fixed = [None if isinstance(give, Followed) else give for give in gives]
@@ -73,7 +71,7 @@ def _prepared(
     if prepared is None:
         parts = [(n, node) for n, one in enumerate(running.where) for node in conjuncts(one.node)]
         asked = [Asked(running.where[n], node) for n, node in parts if (n, node) != told]
-        prepared = Prepared(functions, None, asked, want_of(tuple(gives), programs, one=True), programs)
+        prepared = Prepared(functions, (), asked, want_of(tuple(gives), programs, one=True), programs)
         programs.keep(key, prepared)
     return prepared
 

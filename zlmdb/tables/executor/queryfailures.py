@@ -61,9 +61,7 @@ def is_of_program(table: Table[Any, Any], error: Exception) -> bool:
     return not isinstance(table._txn._translate(error, table=table._name), (errors.Error, MemoryError))
 
 
-def raise_own(
-    storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
-) -> None:  # fmt: skip
+def raise_own(storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any) -> None:
     """Raise what *error* is, the error of a compiled function, as the function itself raises it: from its own line."""
     if key is None or data is None or any(of_program(error.__traceback__)):
         return  # there is no record, or it is the function that raised it

@@ -16,9 +16,9 @@ there links are looked up one by one, except for what finds all records before t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 from uuid import UUID
 
 from ...handlers import let_through
@@ -31,6 +31,7 @@ from ...query.plan import SHARE
 from ...query.projection import KEYS
 from ...query.terms import CAP, ELEMENT, KEY, Subject, subject_of
 from ...query.translated import Give
+from . import linkscans
 from .indexfacts import vouches
 from .keylookups import total_of
 from .linkednodes import Making, link_of, nothing
@@ -39,10 +40,6 @@ from .referring import CHEAPER, Back, CountOf, Referrers, back_of, counted
 
 if TYPE_CHECKING:
     from .execution import Running
-
-
-P = TypeVar("P")
-T = TypeVar("T")
 
 
 class _LinkedPart(NamedTuple):
@@ -64,26 +61,26 @@ class _ReferringPart(NamedTuple):
 _AnyPart = Union[_LinkedPart, _ReferringPart]
 
 
-def _once(known: dict[P, T], part: P, find: Callable[[], Optional[T]]) -> Optional[T]:
-    """What *find* gives for *part*, or gave before. None also if it raised: looking up the records raises again."""
-    found = known.get(part)
-    if found is None:
-        try:
-            found = find()
-        except Exception as error:
-            let_through(error)
-            return None
-        if found is not None:
-            known[part] = found
-    return found
+class _Others(NamedTuple):
+    """What is read of another *table*, in which *key* is looked up: what *give* gives of the records that fit.
+
+    *answer* makes of that what the condition is told by; it gives None if that is too much to keep. So many times
+    *cheaper* is reading a record than looking up the key.
+    """
+
+    table: Any
+    key: Node
+    fits: Sequence[Followed]
+    give: Give
+    answer: Callable[[Iterator[Any]], Any]
+    cheaper: int = 1
 
 
 class SemiJoins:
     """The semi-joins of one run. *texts* says which were made, and why others were not."""
 
     def __init__(self) -> None:
-        self._known: dict[_LinkedPart, frozenset[Any]] = {}
-        self._back: dict[_ReferringPart, Any] = {}
+        self._known: dict[_AnyPart, Any] = {}
         self._unindexed: set[Any] = set()
         self.pending = 0
         """The number of records of other tables that might be read as a whole."""
@@ -111,32 +108,53 @@ class SemiJoins:
         self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
     ) -> Optional[frozenset[Any]]:  # fmt: skip
         """The keys of the records that *node*, the condition *part*, is true of; None if they are not known."""
-        return _once(self._known, part, partial(self._keys, telling, node, part, subject))
 
-    def _keys(
-        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
-    ) -> Optional[frozenset[Any]]:  # fmt: skip
-        running, link = telling.running, part.link
-        table: Any = link.holder.evaluate(Given((), telling.parameters))
+        def others() -> _Others:
+            link = part.link
+            fits = Followed(telling.making.of_record(node, link), nothing, telling.parameters)
+            return _Others(
+                link.holder.evaluate(Given((), telling.parameters)), link.key, (fits,), KEYS, linkscans.keys_of
+            )
+
+        found: Optional[frozenset[Any]] = self._told(telling, part, subject, others)
+        return found
+
+    def _told(
+        self, telling: _Telling, part: _AnyPart, subject: Optional[Subject], find: Callable[[], Optional[_Others]]
+    ) -> Any:
+        """What the others that *find* gives tell of *part*; None also if that raised: looking them up raises again."""
+        if part not in self._known:
+            try:
+                others = find()
+                found = None if others is None else self._read(telling, part, subject, others)
+            except Exception as error:
+                let_through(error)
+                return None
+            if found is None:
+                return None
+            self._known[part] = found
+        return self._known[part]
+
+    def _read(self, telling: _Telling, part: _AnyPart, subject: Optional[Subject], others: _Others) -> Any:
+        """As `_told`, by an index of the other table, or by reading that as a whole."""
+        running, table, fits = telling.running, others.table, others.fits
         txn = running.table._txn
         if table._txn is not txn or (txn._write and not running.at_once):
             return None
-        reading = telling.making.of_record(node, link)
-        fits = Followed(reading, nothing, telling.parameters)
         all_wanted = running.every or telling.scan
-        if part not in self._unindexed and (not subject or all_wanted or is_indexed(subject, running.known().facts)):
-            found = self._by_index(type(running), fits, part, table)
-            if found is not None:
-                return frozenset(found)
+        if fits and part not in self._unindexed and (
+            not subject or all_wanted or is_indexed(subject, running.known().facts)
+        ):  # fmt: skip
+            rows = self._by_index(type(running), fits[0], part, table, others.give)
+            if rows is not None:
+                return others.answer(iter(rows))
             self._unindexed.add(part)
-        from .linkscans import LEAST, can_be_read_once, keys_that_fit  # late: where indexes do not serve
-
         total = total_of(running.table)
-        most = total if telling.alone else total // SHARE  # others may leave little to look up
-        if total < LEAST or not can_be_read_once(link.key, table, most):
+        most = others.cheaper * (total if telling.alone else total // SHARE)  # others may leave little to look up
+        if total < linkscans.LEAST or not linkscans.can_be_read_once(others.key, table, most):
             return None
-        self._wait_for(telling, part, table, table._entries())
-        return keys_that_fit(fits, table) if telling.scan else None
+        self._wait_for(telling, part, table, table._entries() // others.cheaper)
+        return others.answer(linkscans.rows_that_fit(fits, table, others.give)) if telling.scan else None
 
     def _wait_for(self, telling: _Telling, part: _AnyPart, table: Any, pending: int) -> None:
         """Note that *table* might be read as a whole, which takes as long as looking up in it for *pending* records."""
@@ -148,13 +166,11 @@ class SemiJoins:
             self.texts[part] = f"{spelled(part.origin)}: {many}{staged}"
 
     def tell_further(self, telling: _Telling, part: _LinkedPart) -> None:
-        """Note that wh*part* leads to is read next, where the key of a linked record is in another one."""
-        from .linkscans import can_be_read_once  # late, as above
-
+        """Note that what *part* leads to is read next, where the key of a linked record is in another one."""
         link: Optional[Link] = part.link
         while link is not None:
             table: Any = link.holder.evaluate(Given((), telling.parameters))
-            if not can_be_read_once(link.key, table, total_of(telling.running.table)):
+            if not linkscans.can_be_read_once(link.key, table, total_of(telling.running.table)):
                 break
             self._wait_for(telling, part._replace(link=link), table, table._entries())
             keyed = telling.running.query.where[telling.number].keyed
@@ -165,40 +181,21 @@ class SemiJoins:
 
         *count*: how many records refer to each key.
         """
-        return _once(self._back, part, partial(self._keys_back, telling, part, subject, count))
 
-    def _keys_back(self, telling: _Telling, part: _ReferringPart, subject: Optional[Subject], count: bool) -> Any:
-        from .linkscans import LEAST, can_be_read_once, rows_that_fit  # late, as below
+        def others() -> Optional[_Others]:
+            making, parameters, asked = telling.making, telling.parameters, part.back
+            found = Referrers.of(asked, making, parameters, telling.running, own=subject == (KEY,))
+            if found is None:
+                return None
+            reading = asked.fits(making)
+            fits = () if reading is None else (Followed(reading, nothing, parameters),)
+            answer = partial(found.counts, by_number=asked.by_number) if count else found.keys
+            return _Others(found.table, asked.key, fits, found.give, answer, CHEAPER)
 
-        running, back, parameters = telling.running, part.back, telling.parameters
-        found = Referrers.of(back, telling.making, parameters, running, own=subject == (KEY,))
-        if found is None:
-            return None
-        txn, table = running.table._txn, found.table
-        if table._txn is not txn or (txn._write and not running.at_once):
-            return None
-        reading = back.fits(telling.making)
-        fits = () if reading is None else (Followed(reading, nothing, parameters),)
-        all_wanted = running.every or telling.scan
-        if fits and part not in self._unindexed and (
-            not subject or all_wanted or is_indexed(subject, running.known().facts)
-        ):  # fmt: skip
-            rows = self._by_index(type(running), fits[0], part, table, found.give)
-            if rows is not None:
-                return found.keys(iter(rows))
-            self._unindexed.add(part)
-        total = total_of(running.table)
-        most = CHEAPER * (total if telling.alone else total // SHARE)
-        if total < LEAST or not can_be_read_once(back.key, table, most):
-            return None
-        self._wait_for(telling, part, table, table._entries() // CHEAPER)
-        if not telling.scan:
-            return None
-        every = rows_that_fit(fits, table, found.give)
-        return found.counts(every, by_number=back.by_number) if count else found.keys(every)
+        return self._told(telling, part, subject, others)
 
     def _by_index(
-        self, cls: type[Running], fits: Followed, part: _AnyPart, table: Any, give: Give = KEYS
+        self, cls: type[Running], fits: Followed, part: _AnyPart, table: Any, give: Give
     ) -> Optional[tuple[Any, ...]]:  # fmt: skip
         """What *give* says of the records of *table* for which *fits* is true, if an index finds them, and few."""
         selection: Any = table.select()

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ...query.projection import PAIRS
+from ...query.scanned import Scanned
 from ..indexstorage import BoundIndex
 from ..indexview import IndexSelection
 from ..selection import Selection
@@ -97,7 +98,7 @@ class ElementSelection(IndexSelection[K, V]):
         return delete(self)
 
 
-class ElementScan:
+class ElementScan(Scanned):
     """One iteration over the records that *selection* finds when it begins.
 
     In a write transaction each record is looked at again when its turn comes: those that the body of the loop inserted,
@@ -117,10 +118,6 @@ class ElementScan:
     def keys(self) -> Iterator[bytes]:
         """The engine's keys of the records."""
         return map(_first, self.pairs())
-
-    def values(self) -> Iterator[Any]:
-        """The stored bytes of the records."""
-        return map(_second, self.pairs())
 
     def both(self) -> tuple[Iterator[bytes], Iterator[Any]]:
         """`keys` and `values`, for ``zip``."""
@@ -173,10 +170,6 @@ class ElementScan:
         """False: it needs no pause. Raises when the transaction has ended."""
         self._scans.check()
         return False
-
-    def rest(self) -> Iterator[tuple[bytes, Any]]:
-        """Nothing is left."""
-        return iter(())
 
     def close(self) -> None:
         """End the iteration."""
