@@ -175,11 +175,7 @@ class Reader:
         record.annotation = annotation
         self.records[annotation] = record
         hints = self.hints(cls)
-        if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(
-                f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored: make it a "
-                f"field, or take the value in a classmethod that makes the object"
-            )
+        no_initvars(cls, hints, where)
         self.define(record, listed, hints, args, where)
         return record
 
@@ -289,6 +285,15 @@ def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:
 _RECORDS: dict[str, Callable[[Any], Record]] = {
     "Pydantic": PydanticRecord, "NamedTuple": NamedTupleRecord, "TypedDict": TypedDictRecord,
 }  # fmt: skip
+
+
+def no_initvars(cls: Any, hints: Mapping[str, Any], where: str) -> None:
+    """Raise TypeError where one of the *hints* of *cls* is an InitVar."""
+    if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
+        raise TypeError(
+            f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored: make it a "
+            f"field, or take the value in a classmethod that makes the object"
+        )
 
 
 def _check_annotated(cls: Any, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import keyword
 import operator
@@ -16,7 +15,7 @@ from uuid import UUID
 
 from ...typeargs import UNIONS, nested_types, type_hints
 from ..base import is_a, is_free, typename
-from ..describe import DICTS, LISTS, SETS, arrays_of, bound_types, given_id, qualifier, renamed, unresolved
+from ..describe import DICTS, LISTS, SETS, arrays_of, bound_types, given_id, no_initvars, qualifier, renamed, unresolved
 from ..modelclasses import Member, ModelClass, is_bare, model_class
 from ..pydantics import hints_of, is_pydantic
 from . import runtime
@@ -320,11 +319,7 @@ class AnnotationReader:
             hints = type_hints(cls, localns)
         except (NameError, TypeError) as error:
             raise unresolved(cls, error) from error
-        if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-            raise TypeError(
-                f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored: make it a "
-                f"field, or take the value in a classmethod that makes the object"
-            )
+        no_initvars(cls, hints, where)
         return hints
 
     def table(self, label: str, hint: str, test: str) -> Table:
