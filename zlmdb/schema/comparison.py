@@ -38,7 +38,11 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
                 f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
                 f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
             )
-    if slot.fields == declared.described and slot.unsettled is None and not has_other_key(slot, declared):
+    if (
+        slot.fields == declared.described
+        and slot.unsettled is None
+        and (slot.key_field is None or not has_other_key(slot, declared))
+    ):
         if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
             return None
         return _of_plain_types(slot, declared)

@@ -74,7 +74,11 @@ class IndexFinder:
             gone = frozenset([name for name, one in self._known.items() if slot.indexes.get(name) != one])
             unknown = self.unknown(slot)
         declared = self._declared
-        fits = slot.fields == declared.described and slot.unsettled is None and not has_other_key(slot, declared)
+        fits = (
+            slot.fields == declared.described
+            and slot.unsettled is None
+            and (slot.key_field is None or not has_other_key(slot, declared))
+        )
         found = FITS if slot.key is None or fits else verdict(slot, declared, opening=False)
         if found.relation is not None and found.relation.redefaulted:
             from .evolution import affected  # late: few fields get another default

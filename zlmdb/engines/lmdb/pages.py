@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import struct
 import sys
+from operator import attrgetter
 from typing import BinaryIO, Optional
 
 from ... import errors
@@ -94,7 +95,7 @@ class PageFile:
             meta = self._meta(number, self.roots[number * self.page_size : (number + 1) * self.page_size])
             if meta is not None:
                 self.metas.append(meta)
-        self.metas.sort(key=lambda meta: -meta.txnid)
+        self.metas.sort(key=attrgetter("txnid"), reverse=True)
         # Once more: commits make the file longer, and then name the pages.
         self.size = os.fstat(file.fileno()).st_size
         if not self.metas:

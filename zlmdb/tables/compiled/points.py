@@ -19,7 +19,7 @@ from ...handlers import let_through
 from ...store.transaction import Transaction
 from ..storage import Storage, Stream
 
-_READING = """\
+_READER = """\
 def <name>:
     try:
         get, db = self._reader
@@ -31,8 +31,9 @@ def <name>:
     return self._missing(key, <default>)
 
 """
-_READERS = {"__getitem__(self, key)": "required", "get(self, key, default=None, /)": "default"}
-"""The head of each method that reads, and what is given in place of a missing record."""
+_READING = _READER.replace("<name>", "__getitem__(self, key)").replace("<default>", "required") + _READER.replace(
+    "<name>", "get(self, key, default=None, /)"
+).replace("<default>", "default")
 
 _WRITING = """\
 def __setitem__(self, key, value):
@@ -153,8 +154,7 @@ def specialised(
 def _point_reads(general: Any, storage: Storage[Any, Any]) -> dict[str, Any]:
     encode, names = storage.key.lookup_source(storage.prefix)
     names = {**names, "load": storage.value.bytes_decode, "required": REQUIRED, "general": general._read_again}
-    source = "".join([_READING.replace("<name>", one).replace("<default>", given) for one, given in _READERS.items()])
-    return compiled(_READS, storage, source.format(encode=encode), names, self=general)
+    return compiled(_READS, storage, _READING.format(encode=encode), names, self=general)
 
 
 def subclass(cls: type, methods: Mapping[str, Any], **attributes: Any) -> type:
