@@ -287,13 +287,16 @@ _RECORDS: dict[str, Callable[[Any], Record]] = {
 }  # fmt: skip
 
 
+_INITVAR = (
+    ", whose value is lost before the object is stored: make it a field, or take the value in a classmethod that makes "
+    "the object"
+)
+
+
 def no_initvars(cls: Any, hints: Mapping[str, Any], where: str) -> None:
     """Raise TypeError where one of the *hints* of *cls* is an InitVar."""
     if any(isinstance(hint, dataclasses.InitVar) for hint in hints.values()):
-        raise TypeError(
-            f"{where}: {typename(cls)} has an InitVar, whose value is lost before the object is stored: make it a "
-            f"field, or take the value in a classmethod that makes the object"
-        )
+        raise TypeError(f"{where}: {typename(cls)} has an InitVar{_INITVAR}")
 
 
 def _check_annotated(cls: Any, where: str) -> None:
@@ -430,4 +433,6 @@ def unresolved(cls: type[Any], error: Exception) -> TypeError:
             f"an annotation of {typename(cls)} cannot be resolved: {error}. "
             "Define that name at the top of the module, or pass it in localns="
         )
+    if "dataclasses.InitVar" in str(error):  # before Python 3.11, of an annotation that is a text
+        return TypeError(f"{typename(cls)} has an InitVar{_INITVAR}")
     return TypeError(f"an annotation of {typename(cls)} cannot be evaluated: {error}. {_WHY_NOT}")
