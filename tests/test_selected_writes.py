@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.feed import log
-from zlmdb.tables import changing
+from zlmdb.tables import changing, foundrows
 from zlmdb.tables.executor import cachedscans
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
@@ -275,6 +275,82 @@ def test_records_that_take_much_memory_are_read_when_their_turn_comes(
         expected = [(None, None) if n == 5 else (n, f"b{n}") for n in range(12)]
         assert [(row.b, row.note) for row in t.rows.values()] == expected
         t.txn.abort()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kept", [0, 400])
+def test_keys_that_are_packed_are_those_of_a_loop(monkeypatch: pytest.MonkeyPatch, kind: str, kept: int) -> None:
+    monkeypatch.setattr(cachedscans, "BLOCK", 3)
+    monkeypatch.setattr(changing, "_KEPT", kept)
+    monkeypatch.setattr(changing, "_LISTED", 4)
+    steps = [
+        ("change", noted, 1, 1, 11),
+        ("edit", again, 0, 0, 12),
+        ("break", moved, 3, 0, 9),
+        ("change", moved, 1, 2, 9),
+    ]
+    steps += [("change", writes_others, 5, 1, 5)] + [("delete", again, 2, 0, 40)] * (kind not in ("owned", "later"))
+    told: list[Any] = []
+    for run in (do, do_by_hand):
+        with suppress(Undone), open_one(KINDS[kind]) as db, db.write() as t:
+            for number in range(12):
+                t.rows[number] = Row(number, f"a{number}", number % 3 if number else None, ["t", str(number % 4)])
+            told.append([*[run(t, step) for step in steps], dict(t.rows.items()), stored(t)])
+            raise Undone
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("what", ["delete", "change", "edit"])
+def test_the_keys_of_many_records_take_little_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, what: str
+) -> None:
+    tracemalloc = pytest.importorskip("tracemalloc")
+    many = 60_000
+    monkeypatch.setattr(changing, "_KEPT", 0)
+    schema = type("One", (zlmdb.Schema,), {"__annotations__": {"rows": zlmdb.Table[int, int]}})
+    with zlmdb.open(tmp_path / "db", schema, durability="none") as db, db.write() as t:
+        t.rows.update({number: number for number in range(many)})
+        chosen = t.rows.where(lambda number: number >= 0)
+        tracemalloc.start()
+        try:
+            if what == "delete":
+                found: Any = changing._keys_of(chosen)
+            else:
+                found = changing._rows_of(chosen)
+            held = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        assert len(found) == many
+        assert held < 30 * many  # a list of them takes 49 for each, and one of pairs 113
+
+
+def test_packed_keys_are_a_sequence() -> None:
+    keys = [bytes([65 + n % 26]) * (n % 5 + 1) for n in range(23)]
+    packed = foundrows.PackedKeys()
+    for start in range(0, 23, 6):
+        packed.add(keys[start : start + 6])
+    packed.add([])
+    rows = foundrows.FoundRows([(b"first", b"data")], packed)
+    expected: list[Any] = [(b"first", b"data"), *[(key, None) for key in keys]]
+    parts = [
+        slice(None),
+        slice(0, 1),
+        slice(1, 1),
+        slice(0, 5),
+        slice(20, 99),
+        slice(30, 40),
+        slice(3, 17, 4),
+        slice(-4, -1),
+    ]
+    for found, whole in ((packed, keys), (rows, expected)):
+        assert list(found) == whole
+        assert [found[n] for n in range(-len(whole), len(whole))] == whole * 2
+        assert [found[part] for part in parts] == [whole[part] for part in parts]
+        with pytest.raises(IndexError):
+            found[len(whole)]
+    assert list(rows.keys()) == [key for key, _ in expected]
+    assert rows.stored() == [b"data"]
+    assert list(foundrows.PackedKeys()) == foundrows.PackedKeys()[:9] == []
 
 
 @pytest.mark.parametrize("kind", ["plain", "fed", "many"])

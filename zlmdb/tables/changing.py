@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from ..query.projection import ENGINE_KEYS, RECORDS
 from ..shown import shortened
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
+from .foundrows import FoundRows, PackedKeys
 from .misspelt import assigned_to, check_names, check_nested, nested_in
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ FOLLOWED = 64
 _KEPT = 1 << 25
 """Bytes of records that are kept in memory from the filter to the change, as far as averages tell."""
 
+_LISTED = 1 << 14
+"""Keys that are kept as objects; if there are more, all of them are packed."""
+
 _LONG = 1 << 12
 """Bytes of an average record from which on to look it up again takes no longer than to keep it."""
 
@@ -38,15 +42,19 @@ def delete(selection: Selection[Any, Any]) -> int:
     from .compiled.selected import remove_all, wants_stored  # late: many programs change one record at a time
 
     rows = _found(selection, _rows_of) if wants_stored(table) and not table._storage.referrers else None
-    keys = _found(selection, _keys_of) if rows is None else [key for key, _ in rows]
+    if rows is None:
+        keys, stored = _found(selection, _keys_of), None
+    elif isinstance(rows, FoundRows):
+        keys, stored = rows.keys(), rows.stored()
+    else:
+        keys, stored = [key for key, _ in rows], [data for _, data in rows]
     if not keys:
         return 0
     if table._storage.referrers:
         from .removal import remove  # late: few tables have links to them
 
         return remove(table, keys)
-    stored = None if rows is None else [data for _, data in rows]
-    rows = None  # a pair takes more memory than the key in it, and there may be millions
+    rows = None  # a pair takes more memory than the key in it
     with table._txn._statement():
         return remove_all(table, keys, type(table)._remove, stored)
 
@@ -90,7 +98,7 @@ def edits(selection: Selection[Any, V]) -> Edits[V]:
     rows = _found(selection, _rows_of)
     made = selected_of(table)
     if made is None or made.edit is None:
-        return _Editing(table, [key for key, _ in rows])
+        return _Editing(table, rows.keys() if isinstance(rows, FoundRows) else [key for key, _ in rows])
     return EditedRows(made.edit, table, rows)
 
 
@@ -108,14 +116,22 @@ def _found(selection: Selection[Any, Any], read: Callable[[Selection[Any, Any]],
         selection._table._txn._fail(error, table=selection._table._name)
 
 
-def _keys_of(selection: Selection[Any, Any]) -> list[bytes]:
+def _keys_of(selection: Selection[Any, Any]) -> Sequence[bytes]:
     """The engine's keys of the records of *selection*."""
     if not _is_listed(selection):
         return selection._all_at_once(ENGINE_KEYS)
     keys: list[bytes] = []
+    packed: Optional[PackedKeys] = None
     for block in selection._running_all().lists(ENGINE_KEYS):
+        if packed is not None:
+            packed.add(block)
+            continue
         keys += block
-    return keys
+        if len(keys) > _LISTED:
+            packed = PackedKeys()
+            packed.add(keys)
+            keys.clear()
+    return keys if packed is None else packed
 
 
 def _rows_of(selection: Selection[Any, Any]) -> Rows:
@@ -123,13 +139,24 @@ def _rows_of(selection: Selection[Any, Any]) -> Rows:
     rows: list[Any] = []
     most = _kept(selection._table) if _is_listed(selection) and not selection._follows_links() else 0
     if most == 0:
-        return [(key, None) for key in _keys_of(selection)]
+        return _unread(_keys_of(selection))
     counts = selection._table._txn._puts, selection._table._txn._dels
+    packed: Optional[PackedKeys] = None
     for block in selection._running_all().lists(RECORDS):
-        rows += block if len(rows) < most else [(key, None) for key, _ in block]
+        if len(rows) < most:
+            rows += block
+        else:
+            packed = PackedKeys() if packed is None else packed
+            packed.add([key for key, _ in block])
+    found: Rows = rows if packed is None else FoundRows(rows, packed)
     if counts != (selection._table._txn._puts, selection._table._txn._dels):  # a function of the query has written
-        return [(key, None) for key, _ in rows]
-    return rows
+        return _unread([key for key, _ in rows] if packed is None else FoundRows(rows, packed).keys())
+    return found
+
+
+def _unread(keys: Sequence[bytes]) -> Rows:
+    """The rows of *keys*, to be looked up."""
+    return FoundRows([], keys) if isinstance(keys, PackedKeys) else [(key, None) for key in keys]
 
 
 def _kept(table: Table[Any, Any]) -> int:
@@ -206,7 +233,7 @@ class EditedRows:
 class _Editing(Generic[V]):
     """As `EditedRows`, for any table."""
 
-    def __init__(self, table: Table[Any, V], keys: list[bytes]) -> None:
+    def __init__(self, table: Table[Any, V], keys: Iterable[bytes]) -> None:
         self._table, self._keys = table, keys
         self._open: Optional[EditedRecord[V]] = None
         self._over = False

@@ -12,7 +12,7 @@ A deletion reads the records first. Then the entries of each index are deleted t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -263,15 +263,16 @@ def remove_all(
 ) -> int:  # fmt: skip
     """Delete the records of *table* with the engine's *keys*; their number. *alone* deletes one.
 
-    *found* is what is stored there, if that is known.
+    *found* is what is stored there, if that is known; it may be of the first ones only.
     """
     made = selected_of(table)
     if made is None:
-        return sum([alone(table, key) for key in keys])
+        return sum(alone(table, key) for key in keys)
     done = 0
     for start in range(0, len(keys), CHUNK):
         chunk = keys[start : start + CHUNK]
-        removed = made.remove(table, chunk, repeat(None) if found is None else found[start : start + CHUNK])
+        known = () if found is None else found[start : start + CHUNK]
+        removed = made.remove(table, chunk, chain(known, repeat(None)))
         if removed is None:  # whatever a function of an index does
             found = None
             removed = sum([alone(table, key) for key in chunk])
