@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["late", "loops", "namedtuples", "unix"],
+    ["late", "loops", "namedtuples", "systems"],
     [
         "_version",
         "notifier",

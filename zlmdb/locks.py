@@ -22,7 +22,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from .unix import posix
+from .systems import posix
 
 _WAITING = (True,)
 _get_ident = threading.get_ident

@@ -18,7 +18,7 @@ from typing import IO, Any, NoReturn, Optional
 from .. import Database, DiskError, Error, InvalidDatabase
 from ..directories import NO_ROOM, make_directory
 from ..store.lockfile import NO_LOCKS
-from ..unix import fcntl
+from ..systems import fcntl
 
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds

@@ -21,7 +21,7 @@ from typing import Any, Optional
 from ..loops import running_loop
 from ..notifier import Notifier, ring_all
 from ..store import openstores
-from ..unix import posix
+from ..systems import posix
 
 LOOK = 0.02
 """Seconds between two looks, where no pipe can be made."""

@@ -23,7 +23,7 @@ from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.lockfile import NO_LOCKS, without_locks
 from ..store.store import Store
-from ..unix import fcntl
+from ..systems import fcntl
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
 from .unwritten import unwritten

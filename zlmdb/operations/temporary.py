@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 
 from .. import errors
 from ..directories import NO_ROOM, advising
-from ..unix import fcntl, posix
+from ..systems import fcntl, posix
 
 _NAME = r"\d+\.[0-9a-f]{8}\.tmp"
 

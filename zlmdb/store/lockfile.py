@@ -32,12 +32,9 @@ from contextlib import suppress
 from typing import Any, Optional
 
 from .. import errors
-from ..unix import fcntl
+from ..systems import fcntl, msvcrt
 
-if fcntl is None:
-    import msvcrt
-
-HAS_LOCKS = fcntl is not None and sys.platform == "linux" and sys.maxsize > 1 << 32
+HAS_LOCKS = sys.platform == "linux" and sys.maxsize > 1 << 32
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE, errno.EBADF)
 """The errors of a file system that has no locks, or has lost them, and of a program that has closed the file."""
@@ -66,10 +63,9 @@ _FREE = struct.pack("h", _NONE)
 
 def _lock_byte(file: int, operation: int) -> None:
     """What `fcntl.flock` does, for Windows: with *operation* `UNLOCK` nothing is done where there is no lock."""
-    system: Any = msvcrt
     os.lseek(file, _FILE, os.SEEK_SET)
     try:
-        system.locking(file, system.LK_NBLCK if operation == TRY else system.LK_UNLCK, 1)
+        msvcrt.locking(file, msvcrt.LK_NBLCK if operation == TRY else msvcrt.LK_UNLCK, 1)
     except OSError as error:
         if error.errno in NO_LOCKS:
             raise
@@ -77,9 +73,10 @@ def _lock_byte(file: int, operation: int) -> None:
             raise BlockingIOError(*error.args) from None
 
 
-flock: Any = _lock_byte if fcntl is None else fcntl.flock
+flock: Any = getattr(fcntl, "flock", _lock_byte)
 """Locks an open file, or raises `BlockingIOError` where another process has it: ``flock(file, TRY)``."""
-TRY, UNLOCK = (1, 0) if fcntl is None else (fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_UN)
+TRY: int = getattr(fcntl, "LOCK_EX", 1) | getattr(fcntl, "LOCK_NB", 0)
+UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
 
 
 def _read_at(file: int, size: int, at: int) -> bytes:

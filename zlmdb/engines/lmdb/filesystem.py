@@ -11,7 +11,7 @@ from typing import Optional
 from ... import errors
 from ...log import log
 from ...namedtuples import NamedTuple
-from ...unix import posix
+from ...systems import posix
 
 MOUNTS = "/proc/self/mountinfo"
 

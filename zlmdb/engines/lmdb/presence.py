@@ -16,7 +16,7 @@ from typing import Optional
 
 from ... import errors
 from ...handlers import close_files
-from ...unix import fcntl
+from ...systems import fcntl
 
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
 

@@ -1,4 +1,4 @@
-"""What only Unix has. Elsewhere `fcntl` is None, and `posix` lacks what the name says: look before you use it."""
+"""What not all systems have. `fcntl` is None on Windows, `msvcrt` elsewhere; see what `posix` has before you use it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 from typing import Any
 
 fcntl: Any
+msvcrt: Any
 try:
     import fcntl as fcntl
-except ImportError:  # Windows
+
+    msvcrt = None
+except ImportError:
+    import msvcrt as msvcrt
+
     fcntl = None
 
 posix: Any = os
