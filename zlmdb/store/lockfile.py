@@ -69,8 +69,13 @@ def _lock_byte(file: int, operation: int) -> None:
     except OSError as error:
         if error.errno in NO_LOCKS:
             raise
-        if operation == TRY:  # another process has it
-            raise BlockingIOError(*error.args) from None
+        if operation == UNLOCK:
+            return
+        with suppress(OSError):  # an interrupt has left it locked by this file; else another process has it
+            msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            return
+        raise BlockingIOError(*error.args) from None
 
 
 flock: Any = getattr(fcntl, "flock", _lock_byte)
