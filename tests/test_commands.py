@@ -337,7 +337,7 @@ with zlmdb.open({str(db)!r}) as db, db.read() as t:
         ]
         assert reader["alive"] == ("unknown" if os.name == "nt" else "yes")
         with monkeypatch.context() as windows:
-            windows.setattr("zlmdb.cli.inspect._WINDOWS", True)
+            windows.setattr("zlmdb.cli.inspect.WINDOWS", True)
             windows.setattr(os, "kill", None)
             assert answer("readers", db)[0]["alive"] == "unknown"
         assert "process" in ok("readers", db)

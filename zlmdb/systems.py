@@ -16,5 +16,7 @@ except ImportError:
 
     fcntl = None
 
+WINDOWS: bool = os.name == "nt"
+
 posix: Any = os
 """`os` with the functions that checkers do not let a module for all systems call."""

@@ -11,6 +11,7 @@ import click
 import zlmdb
 
 from ..operations.foreign import foreign
+from ..systems import WINDOWS
 from . import output
 from .contents import for_reading
 from .group import command
@@ -118,11 +119,8 @@ def readers(path: Path, clear: bool, as_json: bool) -> None:
     output.table(rows, as_json)
 
 
-_WINDOWS = os.name == "nt"
-
-
 def _alive(process: int) -> str:
-    if _WINDOWS:  # signal 0 is Ctrl-C there
+    if WINDOWS:  # signal 0 is Ctrl-C there
         return "unknown"
     try:
         os.kill(process, 0)

@@ -23,14 +23,13 @@ from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.lockfile import NO_LOCKS, without_locks
 from ..store.store import Store
-from ..systems import fcntl
+from ..systems import WINDOWS, fcntl
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
 from .unwritten import unwritten
 
 _BLOCK = 1 << 20
-_WINDOWS = os.name == "nt"
-_TO_FLUSH = os.O_RDWR if _WINDOWS else os.O_RDONLY  # Windows flushes only what is open to write
+_TO_FLUSH = os.O_RDWR if WINDOWS else os.O_RDONLY  # Windows flushes only what is open to write
 _BESIDE = ("-lock", "-writer.lock", "-waiting")
 """What follows the name of a data file in those that are made beside it, now or where it is opened by its own name."""
 
@@ -276,7 +275,7 @@ def _replace(temporary: str, final: str) -> None:
     try:
         os.replace(temporary, final)
     except PermissionError as error:
-        if not _WINDOWS or not os.path.exists(final):
+        if not WINDOWS or not os.path.exists(final):
             raise
         raise _in_use(final) from error
 

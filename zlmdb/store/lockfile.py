@@ -32,7 +32,7 @@ from contextlib import suppress
 from typing import Any, Optional
 
 from .. import errors
-from ..systems import fcntl, msvcrt
+from ..systems import WINDOWS, fcntl, msvcrt
 
 HAS_LOCKS = sys.platform == "linux" and sys.maxsize > 1 << 32
 
@@ -152,7 +152,7 @@ def is_at(file: int, path: str) -> bool:
     try:
         found = os.stat(path)
         # Windows lets nobody remove a file that is open, and may not tell which one it is.
-        return os.name == "nt" or os.path.samestat(os.fstat(file), found)
+        return WINDOWS or os.path.samestat(os.fstat(file), found)
     except OSError:
         return False
 

@@ -11,6 +11,7 @@ from typing import Any
 import lmdb
 
 from ... import errors
+from ...systems import WINDOWS
 from .access import open_to_read
 from .pages import PageFile
 
@@ -27,7 +28,7 @@ FIRST_SIZE = 64 << 20
 LEAST = 8 * mmap.PAGESIZE
 """The least `maxsize`, in bytes: in less, LMDB cannot even make the catalogue."""
 
-AS_LARGE_AS_MAP = sys.platform == "win32"
+AS_LARGE_AS_MAP = WINDOWS
 """Whether LMDB makes the file as large as the map. Then it cannot be smaller where another process has it open."""
 
 _reserved = 0
