@@ -1,4 +1,7 @@
-"""What not all systems have. `fcntl` is None on Windows, `msvcrt` elsewhere; see what `posix` has before you use it."""
+"""What not all systems have, or do in their own way.
+
+`fcntl` is None on Windows, `msvcrt` elsewhere; see what `posix` has before you use it.
+"""
 
 from __future__ import annotations
 
@@ -20,3 +23,15 @@ WINDOWS: bool = os.name == "nt"
 
 posix: Any = os
 """`os` with the functions that checkers do not let a module for all systems call."""
+
+
+def flush(descriptor: int) -> None:
+    """Flush an open file to the disk. On macOS `fsync` leaves it in the cache of the drive; LMDB does as this does."""
+    if hasattr(fcntl, "F_FULLFSYNC"):
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError:  # not every file system has it
+            pass
+        else:
+            return
+    os.fsync(descriptor)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ from typing import IO, Any, NoReturn, Optional
 from .. import Database, DiskError, Error, InvalidDatabase
 from ..directories import NO_ROOM, make_directory
 from ..store.lockfile import NO_LOCKS
-from ..systems import fcntl
+from ..systems import fcntl, flush
 
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
@@ -31,7 +32,14 @@ def boot() -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
     except OSError:
-        return str(int(time.time() - time.monotonic()))
+        return str(int(time.time() - _since_boot()))
+
+
+def _since_boot() -> float:
+    """Seconds since the boot. On macOS `monotonic` stands still while the machine sleeps; this clock does not."""
+    if sys.platform == "win32":  # what type checkers understand
+        return time.monotonic()
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
 def is_same_boot(one: str, other: str) -> bool:
@@ -201,11 +209,11 @@ class CacheFile:
         with open(new, "w", encoding="ascii") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            flush(file.fileno())
         os.replace(new, self._mark)
         if fcntl is not None:
             directory = os.open(self._path, os.O_RDONLY)
             try:
-                os.fsync(directory)
+                flush(directory)
             finally:
                 os.close(directory)

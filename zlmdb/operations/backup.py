@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Optional
 
-from .. import errors
+from .. import errors, systems
 from ..database.state import StrPath
 from ..directories import advising, make_directory
 from ..engines import Engine, registry
@@ -311,7 +311,7 @@ def flush(path: str) -> None:
     except OSError:  # Windows opens no directories
         return
     try:
-        os.fsync(descriptor)
+        systems.flush(descriptor)
     finally:
         os.close(descriptor)
 
@@ -326,7 +326,7 @@ def _copy(source: Store, temporary: str, compact: bool, told: Told) -> None:
                 source.environment, descriptor, compact=compact,
                 told=lambda done, total: told(Progress("copy", done, total)),
             )  # fmt: skip
-        os.fsync(descriptor)
+        systems.flush(descriptor)
     finally:
         os.close(descriptor)
 
