@@ -7,7 +7,7 @@ import random
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from decimal import Decimal
@@ -549,6 +549,48 @@ def test_a_function_that_cannot_be_read_is_called_once_for_each_record(db: Any) 
 
 
 # -- changing --------------------------------------------------------------------------------------------------------
+
+
+MADE_KEYS: list[Any] = [
+    "x", "\ud800", 2.5, None, [], [[]], {"a": 1}, ["t", []], ["t", ["x", 1]], ["d", 1], ["d", "x"], ["d", ["t", [1]]],
+    ["float", "nan"], ["timedelta", [10**12]], ["Decimal", "NaN"], ["Decimal", "sNaN"], ["datetime", "2020-01-01"],
+]  # fmt: skip
+SORTED: dict[str, Callable[[Any], Any]] = {
+    "by an index": lambda u: u.age,
+    "in descending order": lambda u: desc(u.age),
+    "by two parts": lambda u: (u.age, u.name),
+    "by two parts, one descending": lambda u: (desc(u.age), u.name),
+    "by what is calculated": lambda u: u.age * 2,
+}
+
+
+@pytest.mark.parametrize("order", SORTED.values(), ids=SORTED)
+@pytest.mark.parametrize("name", ["cbor", "indexed"])
+def test_a_cursor_that_somebody_made_gives_a_page_or_one_error(db: Any, name: str, order: Any) -> None:
+    """A cursor comes from a web page: whatever it holds, a service catches one error."""
+
+    def read(text: str) -> None:
+        with a_result_or(ValueError, "no cursor of this query"):
+            query.page(5, b64encode(text.encode(), b"-_").decode())
+
+    with db.read() as t:
+        query = t[name].order_by(order)
+        shown, entry, _ = json.loads(b64decode(query.page(5).next + "==", b"-_"))
+        for key in MADE_KEYS:
+            for where in (entry, "", "00" * 200):
+                read(json.dumps([shown, where, key]))
+        for deep in ("[" * 3000, '["d",' * 3000 + "1" + "]" * 3000):
+            read(deep)
+            read(f'["{shown}", "{entry}", {deep}]')
+
+
+@contextmanager
+def a_result_or(kind: type[Exception], text: str) -> Iterator[None]:
+    try:
+        yield
+    except kind as error:
+        if text not in str(error):
+            raise
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ class Access(NamedTuple):
     def from_key(self, key: Any, *, backwards: bool) -> Access:
         """Of it from the sort key *key* on, in the order of its parts behind the equal ones: at least what is there."""
         values, parts = self._sort_values(key), self.facts.parts[len(self.equal) :]
-        if not parts or not _is_of(values[0], parts[0]) or self.members is not None:
+        if not (parts and values) or not _is_of(values[0], parts[0]) or self.members is not None:
             return self
         bound, found = Bound(values[0], True), self._replace(begins=None)
         return found._replace(upper=bound) if parts[0].descending is not backwards else found._replace(lower=bound)

@@ -7,7 +7,6 @@ anybody, and reveals what it holds. What stands before its row is not shown agai
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from datetime import date, datetime, time, timedelta
@@ -50,7 +49,7 @@ def position_of(cursor: str, query: str) -> Position:
         if name != query:
             raise ValueError(wrong)
         return Position(_read(key), bytes.fromhex(entry))
-    except (ValueError, TypeError, KeyError, LookupError, ArithmeticError, binascii.Error) as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise ValueError(wrong) from error
 
 

@@ -76,7 +76,7 @@ def _rows(
         position = Position(sort_key, entry_of(value, engine_key))
         try:
             return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
-        except TypeError as error:  # somebody has made the cursor
+        except (TypeError, AttributeError, ArithmeticError) as error:  # somebody has made the cursor
             raise ValueError(none_of_this_query(after)) from error
 
     gives = VALUES, ENGINE_KEYS, give

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Optional
 
+from ... import errors
 from ...codegen import Recipe, Source
 from ...keys import TupleKey
 from ...keys.base import TOP, after
@@ -22,6 +23,9 @@ from ..storage import Storage
 
 Range = tuple[bytes, bytes]
 Find = Callable[[Sequence[Followed]], Optional[Sequence[Range]]]
+
+UNFIT = (errors.EncodeError, ValueError, TypeError)
+"""What a value raises that cannot be in an index."""
 
 _RANGES = Recipe("ranges", general=("exactly", "bound"))
 

@@ -7,14 +7,13 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ... import errors
 from ...handlers import let_through
 from ...query.accesses import Access
 from ...query.inorder import KEYS, blocks_of, in_order
 from ...query.terms import KEY
 from ...store.ranges import keys_from, pairs_from, seek
 from ..indexstorage import BoundIndex
-from .accessranges import Range, ranges_of
+from .accessranges import UNFIT, Range, ranges_of
 from .foundkeys import FoundKeys, entry_ranges_of
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 _FIRST = (16, 1000)
 """Entries that are read together, where they are in the order of the records, before it is known how many there are."""
-
-UNFIT = (errors.EncodeError, ValueError, TypeError)
-"""What a value raises that cannot be in an index."""
 
 
 class AccessReads:

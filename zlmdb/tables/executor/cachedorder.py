@@ -18,6 +18,7 @@ from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import BoundIndex
 from ..scan import while_open
+from .accessranges import UNFIT
 from .covered import EXACT
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ class CachedOrder:
             if key is None or not index.tail or not all([part.kind in EXACT for part in self.access.facts.parts]):
                 return None
             primary = begin.entry[len(selection._table._storage.prefix) :]
-            entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + primary
+            try:
+                entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + primary
+            except UNFIT:  # of a cursor that nobody gave out
+                return None
             lower, upper = (lower, entry) if backwards else (entry + b"\0", upper)
         try:
             keys = self._keys(selection, lower, upper, 0, size + 1)

@@ -29,8 +29,7 @@ from ...query.translated import want_of
 from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex, IndexStorage
 from ..scan import IndexScan
-from .accessranges import Range
-from .accessreads import UNFIT
+from .accessranges import UNFIT, Range
 from .cachedplans import parts_of
 from .keylookups import PickedScan
 
