@@ -203,8 +203,9 @@ def test_a_closed_database_says_so(db: Any) -> None:
         db.close()
         with pytest.raises(zlmdb.DatabaseClosed):
             await db.aread(lambda t: len(t.numbers))
-        with pytest.raises(ValueError, match="size=0"):
-            db.arows(lambda t: t.numbers, size=0)
+        for size in (0, None, 1.5, 1 << 70):
+            with pytest.raises(ValueError, match=f"size={size}: give the number"):
+                db.arows(lambda t: t.numbers, size=size)
 
     asyncio.run(main())
     assert our_threads() == []

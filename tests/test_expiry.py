@@ -308,6 +308,8 @@ def test_writes_sweep_a_few_and_sweep_the_rest(db: Any) -> None:
     assert stored() == 44
     with pytest.raises(ValueError, match="limit=-1"):
         db.sweep(-1)
+    with pytest.raises(TypeError, match=r"limit=1\.5: expected the greatest number"):
+        db.sweep(1.5)
     assert db.sweep(7) == 7
     assert db.sweep() == 31
     assert db.sweep() == 0

@@ -303,6 +303,16 @@ def test_a_number_beyond_all_changes_and_a_name_that_is_no_text_are_no_errors_of
         db.changes(Users, consumer="\ud800")
 
 
+def test_a_consumer_that_begins_after_changes_that_are_not_there_is_not_entered(db: Any) -> None:
+    fill(db, 2)
+    for after in (3, 1 << 64):
+        with pytest.raises(zlmdb.ChangesLost, match=f"changes after {after} were .* the feed ends with 2"):
+            db.changes(Users, consumer="early", after=after)
+    assert db.changes(Users).consumers() == {}, "what comes until then would count as acknowledged, and be removed"
+    assert db.changes(Users, consumer="next", after=2).take() == []
+    assert db.changes(Users, consumer="next", after=1 << 64).after == 2
+
+
 def test_a_consumer_goes_on_after_what_it_acknowledged(db: Any) -> None:
     fill(db, 10)
     changes = db.changes(Users, consumer="index")

@@ -21,6 +21,7 @@ import zlmdb.worker as worker_module
 from tests.test_feed import ROOT, Store, User, Users
 from zlmdb.feed import changes as changes_module
 from zlmdb.feed import doorbell
+from zlmdb.notifier import Notifier
 
 from .workers import kill
 
@@ -154,6 +155,40 @@ def test_a_task_that_is_cancelled_leaves_nothing(db: Any) -> None:
     asyncio.run(work())
     if db.dbpath is not None:
         assert waiting(db.dbpath) == []
+
+
+@pipes
+def test_the_tasks_of_a_loop_share_a_pipe_and_are_woken_by_one_ring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 40
+    rings: list[object] = []
+
+    async def follow(after: int) -> None:
+        async for change in db.changes(Users, after=after, timeout=None):
+            if change.number == after + 2:
+                return
+
+    async def work(after: int) -> None:
+        tasks: list[Any] = [asyncio.ensure_future(follow(after)) for _ in range(count)]
+        tasks.append(asyncio.ensure_future(db.changes(Users, after=after, timeout=None).atake()))
+        await asyncio.sleep(0.05)
+        assert len(waiting(db.dbpath)) == 1
+        put(db, 1)
+        await tasks.pop()
+        tasks[0].cancel()  # the others go on to share it
+        await asyncio.sleep(0.05)
+        assert len(waiting(db.dbpath)) == 1
+        put(db, 2)
+        await asyncio.gather(*tasks[1:])
+
+    ring = Notifier.ring
+    monkeypatch.setattr(Notifier, "ring", lambda self: (rings.append(self), ring(self)))
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        for after in (0, 2):  # the second loop may have the place in memory of the first one
+            asyncio.run(work(after))
+            assert waiting(db.dbpath) == []
+        assert len(rings) <= 2 * 4, "those of the commits, and those of the pipe"
 
 
 @pipes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -204,8 +205,9 @@ class Calls(DatabaseState, Generic[S_co]):
 
         Raises TypeError for a query with a limit, unless *snapshot* is true, and ValueError for a *size* below 1.
         """
-        if size < 1:
-            raise ValueError(f"size={size}: give the number of rows that are fetched at once, 1 or more")
+        given: Any = size
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 < given <= sys.maxsize:
+            raise ValueError(f"size={given!r}: give the number of rows that are fetched at once, 1 or more")
         return self._snapshot_rows(choose, size) if snapshot else self._paged_rows(choose, size)
 
     async def _paged_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:

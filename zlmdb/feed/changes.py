@@ -326,6 +326,8 @@ class Changes(Generic[K, V]):
             nonlocal known
             known = log.position(raw, handle, consumer)
             if known is None:
+                if log.last(raw, handle) < self._after:  # nobody would keep for it what comes until then
+                    self._check_position(raw, handle)
                 log.acknowledge(raw, handle, consumer, after or 0, _now())
             return known is None
 

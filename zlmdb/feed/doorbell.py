@@ -16,12 +16,16 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import count
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
+from weakref import WeakValueDictionary, ref
 
 from ..loops import running_loop
 from ..notifier import Notifier, ring_all
 from ..store import openstores
 from ..systems import posix
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 LOOK = 0.02
 """Seconds between two looks, where no pipe can be made."""
@@ -50,6 +54,7 @@ class Doorbell:
         self._topic = topic
         self._bell = Notifier()
         self._shared = shared
+        self._ears: WeakValueDictionary[int, _Ear] = WeakValueDictionary()  # by the `id` of a loop
 
     def ring(self) -> None:
         """Wake all who listen. Never raises: what is stored is stored."""
@@ -77,25 +82,33 @@ class Doorbell:
     async def alisten(self) -> AsyncGenerator[AsyncWait, None]:
         """As `listen`, for a task of asyncio."""
         loop = running_loop()
-        pipe = self._pipe()
         async with self._bell.alisten() as wait:
-            if pipe is not None:
-                try:
-                    loop.add_reader(pipe.reader, self._heard, pipe)
-                except NotImplementedError:  # of an event loop that cannot wait for pipes
-                    pipe.close()
-                    pipe = None
+            ear = self._ear(loop)
+            me = object()
             try:
-                yield lambda seconds: wait(seconds if pipe is not None else self._at_most(seconds))
+                if ear is not None:
+                    ear.tasks[me] = None
+                yield lambda seconds: wait(seconds if ear is not None else self._at_most(seconds))
             finally:
-                # Where the loop was closed, all this is garbage, and a collector may have closed the pipe before.
-                if pipe is not None and pipe.is_open:
-                    loop.remove_reader(pipe.reader)
-                    pipe.close()
+                if ear is not None:
+                    ear.leave(me, loop)
 
-    def _heard(self, pipe: _Pipe) -> None:
-        pipe.drain()
-        self._bell.ring()
+    def _ear(self, loop: AbstractEventLoop) -> Optional[_Ear]:
+        """That of all tasks of the running *loop*: each with a pipe, they would soon have all files of the process."""
+        ear = self._ears.get(id(loop))
+        if ear is not None and ear.hears(loop):
+            return ear
+        pipe = self._pipe()
+        if pipe is None:
+            return None
+        ear = _Ear(pipe, loop)
+        try:
+            loop.add_reader(pipe.reader, ear.heard, self._bell)
+        except NotImplementedError:  # of an event loop that cannot wait for pipes
+            pipe.close()
+            return None
+        self._ears[id(loop)] = ear
+        return ear
 
     def _at_most(self, seconds: Optional[float]) -> Optional[float]:
         """How long to wait where nothing but a look tells of other processes."""
@@ -112,6 +125,32 @@ class Doorbell:
             return None
 
 
+class _Ear:
+    """The *pipe* by which the tasks of an event *loop* hear. The last one that leaves closes it."""
+
+    def __init__(self, pipe: _Pipe, loop: AbstractEventLoop) -> None:
+        self._pipe = pipe
+        self._loop = ref(loop)
+        self.tasks: dict[object, None] = {}
+
+    def hears(self, loop: AbstractEventLoop) -> bool:
+        """Whether it is that of *loop*, in this process."""
+        return self._loop() is loop and self._pipe.is_open and self._pipe.process == os.getpid()
+
+    def heard(self, bell: Notifier) -> None:
+        """Somebody has written into the pipe."""
+        self._pipe.drain()
+        bell.ring()
+
+    def leave(self, me: object, loop: AbstractEventLoop) -> None:
+        """The task *me* does not wait any more."""
+        self.tasks.pop(me, None)
+        # Where the loop was closed, all this is garbage, and a collector may have closed the pipe before.
+        if not self.tasks and self._pipe.is_open:
+            loop.remove_reader(self._pipe.reader)
+            self._pipe.close()
+
+
 class _Pipe:
     """A named pipe in *directory* that is as accessible as the data file, of which *like* and *parent* tell."""
 
@@ -122,7 +161,7 @@ class _Pipe:
         name = f"{topic}.{os.getpid()}.{next(_numbers)}.{os.urandom(4).hex()}"
         self.path = os.path.join(directory, name)
         unfinished = os.path.join(directory, f".{name}")
-        self._process = os.getpid()
+        self.process = os.getpid()
         for attempt in (True, False):
             try:
                 self._make_directory(parent)
@@ -195,7 +234,7 @@ class _Pipe:
         _paths.pop(self.path, None)
         while self._fds:
             os.close(self._fds.pop())
-        if self._process == os.getpid():  # else it is that of the parent process
+        if self.process == os.getpid():  # else it is that of the parent process
             with suppress(OSError):
                 os.unlink(self.path)
             with suppress(OSError):  # others wait there, too

@@ -327,7 +327,8 @@ class Operations(DatabaseState):
         iteration waits for the next change; with 0 it ends with the last one, with None it waits for ever.
 
         Raises `SchemaMismatch` if the table has no feed, `ReadonlyDatabase` for a new consumer in a read-only database.
-        Reading raises `ChangesLost` if the feed has not all changes after *after*.
+        Reading raises `ChangesLost` if the feed has not all changes after *after*; so does a new consumer that begins
+        after changes which are not there yet.
         """
         from ..feed.changes import Changes
 

@@ -61,6 +61,8 @@ def _before_fork() -> None:
                 one.gate.enter(_held)
                 _entered.append(one.gate)
             _held.extend(one.engine.before_fork(env))
+    if threading.active_count() > 1:
+        _wait_for_imports()  # again: others have gone on meanwhile
 
 
 def _after_in_parent() -> None:
