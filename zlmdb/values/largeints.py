@@ -1,4 +1,4 @@
-"""Where in a value an int is that MessagePack cannot store, which the library does not say: for the text of the error."""
+"""Where in a value an int is that MessagePack cannot store: the text of the error says it, and the library does not."""
 
 from __future__ import annotations
 
