@@ -163,3 +163,16 @@ def test_what_a_database_is_asked_for_elsewhere_says_where_it_is(db: Any, name: 
     with pytest.raises(AttributeError, match=rf"'{name}': .*{said}"):
         getattr(db, name)
     assert name not in dir(db)
+
+
+def test_a_table_of_a_file_that_is_open_without_a_schema_is_answered_with_its_name() -> None:
+    with zlmdb.open(None) as db:
+        with pytest.raises(
+            AttributeError, match=r"^db.auto has the tables that a schema declares, .* and t\['users'\]"
+        ):
+            _ = db.auto.users
+        named = (
+            r"^'Schema' object has no attribute 'users'(: without a schema, a table of the file is t\['users'\]; s|$)"
+        )
+        with pytest.raises(AttributeError, match=named), db.read() as t:
+            _ = t.users  # type: ignore[attr-defined]
