@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
 
 import zlmdb
+from zlmdb.__main__ import main as program
 from zlmdb.cli import main
 
 MODELS = """
@@ -77,7 +79,17 @@ def test_fbs_says_what_is_wrong(models: str, model: str, code: int, text: str) -
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize(("given", "ours"), [("list", "tables"), ("verify", "check"), ("vacuum", "compact")])
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ("list", "tables"),
+        ("verify", "check"),
+        ("vacuum", "compact"),
+        ("reindex", "build-indexes"),
+        ("count", "select PATH TABLE --count"),
+        ("help", "--help"),
+    ],
+)
 def test_a_command_of_other_tools_is_answered_with_ours(given: str, ours: str) -> None:
     done = run(given, "data")
     assert done.exit_code == 2
@@ -103,3 +115,41 @@ def test_readers_says_that_there_are_none(tmp_path: Path) -> None:
 
 def test_the_version() -> None:
     assert zlmdb.__version__ in run("--version").output
+
+
+def test_what_names_no_class_is_answered_with_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_shop").mkdir()
+    (tmp_path / "a_program.py").write_text("class Store: pass")
+    monkeypatch.chdir(tmp_path)
+    for text, said in [
+        ("a_shop:Store", "'a_shop' is a directory, and no module: "),
+        (
+            "a_programm:Store",
+            "no module 'a_programm' in the current directory, and none is installed: run the command w",
+        ),
+        ("a_program:Stor", "module 'a_program' has no attribute 'Stor'; did you mean 'Store'?"),
+    ]:
+        done = run("upgrade", "data", text)
+        assert done.exit_code == 1 + ("no module '" not in said)
+        assert said in " ".join(done.output.split())
+
+
+def test_a_file_that_is_no_stream_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("milk\neggs\n")
+    done = run("load", str(tmp_path / "notes.txt"), str(tmp_path / "made"))
+    assert done.exit_code == 1
+    assert "this is no stream of zlmdb: its first line is not that of a dump, but b'milk\\n'" in done.output
+
+
+def test_an_interrupt_before_the_command_begins_shows_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted:
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "zlmdb.cli", cast("ModuleType", Interrupted()))
+    with pytest.raises(SystemExit) as caught:
+        program()
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "\nStopped.\n"

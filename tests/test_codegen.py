@@ -761,6 +761,23 @@ def test_a_cleared_cache_of_lines_is_no_matter() -> None:
     gc.collect()
 
 
+def test_a_source_that_goes_while_the_lines_are_checked_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a debugger and doctest check all lines: a collection may come in between."""
+
+    class Entry(tuple[Any, ...]):
+        def __len__(self) -> int:
+            functions.clear()
+            gc.collect()
+            return 4
+
+    monkeypatch.setitem(linecache.cache, "first", Entry((1, None, [], "first")))  # type: ignore[arg-type]
+    functions = [of_points("return 'gone meanwhile'")]  # its lines are looked at after those
+    linecache.checkcache()
+    assert functions == []
+    of_points("return 'the next one'")
+    assert not [name for name in sources() if "gone meanwhile" in "".join(linecache.getlines(name))]
+
+
 def test_sources_go_with_the_tables_that_they_are_for() -> None:
     before, one = sources(), (1,) * 5
 

@@ -293,6 +293,11 @@ def _yields(person: Person) -> Iterator[bool]:
         (lambda p: p.fields(lambda r: r.born).min(default=None), r"^min\(\) takes no arguments, and got default=None"),
         (lambda p: p.where(lambda r: r.is_tagged), r"gives the method is_tagged itself.*: call it, is_tagged\(\)"),
         (lambda p: p.where(lambda r: r.born and r.name.isupper), r"the method isupper itself.*: call it, isupper\(\)"),
+        (
+            lambda p: p.where(lambda r: r.name.lower == "ann"),
+            r"^r.name.lower is a method, .*: call it, r.name.lower\(\)$",
+        ),
+        (lambda p: p.where(lambda r: r.name.title != "Ann").count(), r"^r.name.title is a method, .*: call it"),
     ],
 )
 def test_a_function_that_gives_no_answer_says_what_it_should_give(asked: Any, advice: str) -> None:
@@ -483,6 +488,14 @@ def test_an_index_is_never_equal_to_a_value_and_says_so() -> None:
 def test_a_mistake_with_a_worker_says_what_it_takes(asked: Any, advice: str) -> None:
     with zlmdb.open(None, Store) as db, pytest.raises((TypeError, ValueError), match=advice):
         asked(db, zlmdb.Worker(db, lambda t: t.jobs))
+
+
+def test_a_lease_used_as_a_block_is_answered_with_the_block_of_a_job() -> None:
+    with zlmdb.open(None, Store) as db:
+        worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
+        worker.put("one")
+        with pytest.raises(TypeError, match="^a lease is no block: write `with worker.job"), worker.get(0):
+            pass
 
 
 @pytest.mark.parametrize("table", ["pairs", "texts", "moments"])

@@ -14,6 +14,7 @@ import warnings
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Annotated, Any, Optional, TypeVar
 from uuid import UUID
@@ -273,6 +274,46 @@ def test_a_refusal_says_what_was_given_and_what_was_expected() -> None:
     with pytest.raises(DecodeError, match=r"uuid cannot read 3 bytes \(616263\): expected uuid.UUID") as caught:
         serializer(UUID).decode(b"abc")
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+@dataclass
+class Counts:
+    total: int
+    parts: dict[str, list[int]] = field(default_factory=dict)
+    held: Any = None
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        (Counts(2**64), r"Counts\.total is 18446744073709551616: give the values the type Cbor"),
+        (Counts(-(2**63), {"a": [0, -(2**63) - 1]}), r"Counts\.parts\['a'\]\[1\] is -9223372036854775809: give"),
+        (Counts(2**64 - 1, held=[{"b": 2**70}]), r"Counts\.held\[0\]\['b'\] is 1180591620717411303424"),
+        (Counts(10**5000), r"Counts\.total is .*: give"),
+    ],
+)
+def test_an_int_of_more_than_64_bits_is_named_with_its_place(value: Counts, place: str) -> None:
+    for annotation in (values.Msgpack[Counts], values.Compressed[values.Msgpack[Counts]]):
+        with pytest.raises(EncodeError, match=place):
+            serializer(annotation).encode(value)
+    if value.total < 10**4000:  # a number of so many digits is refused by Python's own conversion to a text
+        assert serializer(values.Json[Counts]).decode(serializer(values.Json[Counts]).encode(value)) == value
+
+
+@dataclass
+class Ring:
+    size: int
+    inner: Any = None
+
+
+def test_a_large_int_is_looked_for_once_in_what_holds_itself() -> None:
+    from zlmdb.values.largeints import large_int
+
+    ring = Ring(1)
+    ring.inner = [ring, (2, {3})]
+    assert large_int(ring) == ""
+    ring.inner.append(2**64)
+    assert "Ring.inner[2] is 18446744073709551616" in large_int(ring)
 
 
 UNREADABLE = [

@@ -9,6 +9,9 @@ def main() -> None:
     """Run the command line, or say what is missing for it."""
     try:
         from .cli import main as run
+    except KeyboardInterrupt:  # later ones are the command's own
+        sys.stderr.write("\nStopped.\n")
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise

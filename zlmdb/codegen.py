@@ -20,10 +20,10 @@ import re
 import sys
 import weakref
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
-from types import CodeType, ModuleType
-from typing import Any, Callable, ClassVar
+from types import CodeType, FrameType, ModuleType
+from typing import Any, Callable, ClassVar, Optional
 
 from .namedtuples import NamedTuple
 
@@ -181,10 +181,21 @@ def _names(module: CodeType) -> set[str]:
 
 def _forget(text: weakref.ref[Any]) -> None:
     filename, linecache = _shown.pop(text), sys.modules.get("linecache")
-    if linecache is not None:
-        linecache.cache.pop(filename, None)
+    if linecache is None:
+        return
+    _collected.append(filename)
+    frame: Optional[FrameType] = sys._getframe(1)  # documented, and there is no other way
+    while frame is not None:
+        if frame.f_code is linecache.checkcache.__code__:  # up to Python 3.12 it raises KeyError for what is gone
+            return
+        frame = frame.f_back
+    for one in _collected[:]:  # another thread may do the same
+        linecache.cache.pop(one, None)
+        with suppress(ValueError):
+            _collected.remove(one)
 
 
+_collected: list[str] = []  # those whose lines are to be removed
 # The references are to each `_Text`; of Any, since for checkers one made in a method is to the class of its self.
 _shown: dict[weakref.ref[Any], str] = {}  # `weakref.finalize` does the same, and takes as long as a short source
 

@@ -81,6 +81,14 @@ class Lease(Generic[T]):
         """When the lease ends, in seconds since 1970."""
         return self.key[1] / _SECOND
 
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __enter__(self):
+            raise TypeError("a lease is no block: write `with worker.job() as job:`, the end of which acknowledges it")
+
+        def __exit__(self, *error):
+            """Never reached."""
+
 
 class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     """A table of jobs. A worker claims a job for some time; what it does not acknowledge in time is claimed again.

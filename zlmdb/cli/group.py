@@ -112,6 +112,10 @@ _ELSEWHERE = {
     "backup": ("copy", "cp"),
     "compact": ("shrink", "vacuum"),
     "migrate": ("convert",),
+    "build-indexes": ("index", "rebuild", "reindex"),
+    "mend-links": ("mend",),
+    "select PATH TABLE --count": ("count", "len"),
+    "--help": ("help",),
 }
 """Commands, and the names that other tools have for them."""
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from ..shown import nearest
+
 
 def schema_of(text: str) -> Any:
     """The schema class that *text* names. Raises `click.UsageError`, ImportError."""
@@ -25,9 +27,22 @@ def class_of(text: str, expected: str) -> Any:
         raise click.UsageError(f"{text} names no class: write {expected}")
     with imports():
         try:
-            return attrgetter(name)(importlib.import_module(module))
+            found = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # one that the module imports
+            raise ModuleNotFoundError(
+                f"no module {error.name!r} in the current directory, and none is installed: run the command where its "
+                f"file is, or add that directory to PYTHONPATH",
+                name=error.name,
+            ) from error
+        if getattr(found, "__file__", None) is None and hasattr(found, "__path__"):
+            raise click.UsageError(f"{module!r} is a directory, and no module: {next(iter(found.__path__))}")
+        try:
+            return attrgetter(name)(found)
         except AttributeError as error:
-            raise click.UsageError(str(error)) from error
+            close = nearest(name, [one for one, cls in vars(found).items() if isinstance(cls, type)], listed=False)
+            raise click.UsageError(f"{error}{close and '; '}{close}") from error
 
 
 @contextmanager

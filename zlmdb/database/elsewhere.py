@@ -10,17 +10,21 @@ BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`
 _ENDS = "a transaction has it: the end of the block `with db.write() as t:` commits, an exception undoes its changes"
 _ASKED = "there is no SQL: write `with db.read() as t:` and t.table[key], or t.table.where(lambda record: ...)"
 _MADE = "the tables that the schema declares are made when it is opened: add the attribute, and open it again"
+_NUMBERS = "db.stats() has the sizes, db.tables() the tables with their types and counts"
 _SMALLER = "db.compact() makes the file smaller"
 _OTHERWISE = {
     "awrite": "write `await db.arun(function)`, which calls it with the transaction in a thread",
     "commit": _ENDS, "rollback": _ENDS, "execute": _ASKED, "query": _ASKED, "create_all": _MADE, "create_table": _MADE,
     "create_tables": _MADE, "drop_all": "Database.scratch(path) deletes a database; t.table.clear() empties a table",
+    "info": _NUMBERS, "size": _NUMBERS, "schema": _NUMBERS, "metadata": _NUMBERS, "count": _NUMBERS,
+    "path": "write .dbpath", "filename": "write .dbpath", "name": "write .dbpath",
     "drop_table": "a migration drops a table, with old.drop(name)", "pack": _SMALLER, "vacuum": _SMALLER,
 }  # fmt: skip
 OF_OTHERS = (
     "add", "awrite", "begin_transaction", "commit", "create_all", "create_table", "create_tables", "cursor", "delete",
-    "drop_all", "drop_table", "execute", "get", "insert", "items", "keys", "pack", "put", "query", "rollback", "root",
-    "session", "set", "transaction", "vacuum",
+    "count", "drop_all", "drop_table", "execute", "filename", "get", "info", "insert", "items", "keys", "metadata",
+    "name", "pack", "path", "put", "query", "rollback", "root", "schema", "session", "set", "size", "transaction",
+    "vacuum",
 )  # fmt: skip
 """Methods that others have: databases, connections and dicts."""
 

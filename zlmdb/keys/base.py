@@ -61,6 +61,8 @@ class KeyCodec(ABC, Generic[T]):
     """Whether a new key is the present time, which may be that of a record already."""
     expects: str = "a key that fits"
     """The tail of the error messages: what should have been given."""
+    made_of_text: str = ""
+    """What makes a key of a text, for the error of a text that is given in its place."""
     _called: str = ""  # in error messages, if that is not the name in a file
 
     @property
@@ -222,6 +224,8 @@ class KeyCodec(ABC, Generic[T]):
             )
         elif isinstance(key, FunctionType):
             message += "; a function is a condition: write .where(lambda record: ...)"
+        elif isinstance(key, str) and self.made_of_text:
+            message += f"; write {self.made_of_text} for a text"
         elif any(
             [hasattr(type(key), name) for name in ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__")]
         ):

@@ -27,6 +27,7 @@ class DatetimeKey(KeyCodec[dt.datetime]):
     width = 8
     by_clock = True
     expects = "a datetime with a time zone, such as datetime.now(timezone.utc), in the years 1 to 9999 of UTC"
+    made_of_text = "datetime.fromisoformat(...)"
 
     @property
     def examples(self) -> Sequence[dt.datetime]:
@@ -87,6 +88,7 @@ class DateKey(KeyCodec[dt.date]):
     name = "date"
     width = 4
     expects = "a datetime.date that is not a datetime"
+    made_of_text = "date.fromisoformat(...)"
 
     @property
     def examples(self) -> Sequence[dt.date]:

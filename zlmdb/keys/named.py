@@ -152,6 +152,7 @@ class UuidKey(KeyCodec[UUID]):
     name = "uuid"
     width = 16
     expects = "a uuid.UUID"
+    made_of_text = "UUID(...)"
 
     def __init__(self, *, none: bool = True) -> None:
         self.takes_none = none

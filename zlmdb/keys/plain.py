@@ -41,6 +41,7 @@ class IntKey(KeyCodec[int]):
     name = "int"
     width = 8
     expects = "an int from -2**63 to 2**63 - 1"
+    made_of_text = "int(...)"
 
     @property
     def examples(self) -> Sequence[int]:

@@ -90,7 +90,9 @@ def convert(
     try:
         if store.layout != "classic":
             raise errors.InvalidDatabase(
-                f"{opening.path!r} has the tables layout already: there is nothing to convert", path=opening.path
+                f"{opening.path!r} has the tables layout already: there is nothing to convert; "
+                f"`zlmdb upgrade` runs the migrations of a schema",
+                path=opening.path,
             )
         report = ConversionReport(str(opening.path), None if target is None else os.path.abspath(os.fspath(target)))
         version = {} if lib_version is None else {"lib_version": lib_version}

@@ -149,9 +149,11 @@ def _verify(source: _Lines) -> _Checked:
     first = source.next()
     if not first:
         raise errors.DecodeError("the stream is empty: expected what dump writes")
-    header = _parsed(first)
+    header = _parsed(first) if first.startswith(b"{") else {}
     if header.get("zlmdb") != "dump":
-        raise errors.DecodeError("this is no stream of zlmdb: its first line is not that of a dump")
+        raise errors.DecodeError(
+            f"this is no stream of zlmdb: its first line is not that of a dump, but {first[:60]!r}"
+        )
     if header.get("version") != VERSION:
         raise errors.DecodeError(
             f"a stream of version {header.get('version')}, this zlmdb reads {VERSION}: use a newer one"

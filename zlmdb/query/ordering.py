@@ -116,7 +116,7 @@ def refuse_unordered(error: TypeError, method: str) -> None:
     raise TypeError(f"{method}: {error}: {advice}") from error
 
 
-_COMPARING = r"heapq|zlmdb\.query\.(ordering|reads|sums)"
+_COMPARING = r"heapq|zlmdb\.query\.(ordering|reads|sums)|zlmdb\.tables\.aggregated"
 """The modules in which values are compared and added."""
 
 

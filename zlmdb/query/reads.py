@@ -32,13 +32,15 @@ _ELSEWHERE = {
     **dict.fromkeys(("average", "avg"), ": write .mean()"),
     **dict.fromkeys(("fetchall", "to_list", "tolist"), ": write .all()"),
     "unique": ": write .distinct()",
+    **dict.fromkeys(("median", "mode", "quantiles", "stdev", "variance"), ": write statistics.{}(rows)"),
+    **dict.fromkeys(("std", "var"), ": write statistics.stdev(rows), or .variance"),
 }
 """Names that others have for what rows can do."""
 
 
 def _of_rows(rows: object, name: str) -> str:
     """What to write for *name*, which *rows* do not have."""
-    advice = _ELSEWHERE.get(name, "")
+    advice = _ELSEWHERE.get(name, "").format(name)
     if name in _OF_RECORDS:
         advice = f": rows are what was taken of records: write .{name}(...) before fields(), keys() or values()"
     return f"rows of a query have no attribute {name!r}{advice}"

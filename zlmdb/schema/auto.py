@@ -111,6 +111,11 @@ class AutoTables:
         if name not in db._storages:
             if name == "txn":
                 raise AttributeError("db.auto has no transaction: each operation has its own, and commits it")
+            if not db._storages:
+                raise AttributeError(
+                    f"db.auto has the tables that a schema declares, and there are none: write `with db.read() as t:`, "
+                    f"and t[{name!r}] for a table of the file"
+                )
             raise AttributeError(f"the schema declares no table {name!r}; {nearest(name, db._storages)}")
         if db._storages[name][0]._part:
             raise AttributeError(

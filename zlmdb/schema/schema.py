@@ -307,6 +307,8 @@ def _of_schema(tables: Schema, name: str) -> str:
     elif storages:
         known = [one for one in storages if one.isidentifier()]  # and no part of a table of several values
         advice = of_transaction(name, known[0], Table) or nearest(name, known)
+    elif type(tables) is Schema:  # the database is open without one
+        return has_no(tables, name, f"without a schema, a table of the file is t[{name!r}]; sorted(t) lists them")
     else:
         advice = f"annotate it in the class, {name}: Table[KeyType, ValueType]"
     return f"{type(tables).__name__} declares no table {name!r}; {advice}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 from ..namedtuples import NamedTuple
 from ..query.following import Followed
 from ..query.following.code import understood
+from ..query.ordering import refuse_unordered
 from ..query.projection import HITS
 from ..query.sums import Sum
 from ..values.base import is_a
@@ -141,6 +142,13 @@ class _Running:
 
     def add(self, columns: list[Any], count: int) -> None:
         """Add rows, given as columns."""
+        try:
+            self._add(columns, count)
+        except TypeError as error:
+            refuse_unordered(error, self._kind)
+            raise
+
+    def _add(self, columns: list[Any], count: int) -> None:
         values: Any = () if self._value is None else columns[self._value]
         if self._where:
             matches = [all(row) for row in zip(*[columns[number] for number in self._where])]

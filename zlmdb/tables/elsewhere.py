@@ -6,6 +6,7 @@ from typing import Any, Optional, TypeVar
 
 from ..elsewhere import has_no, public_names, tell, tell_calls
 from ..shown import nearest
+from ..typeargs import annotated_names
 
 _STORE = "table[key] = value stores a record, table.add(value) stores it under a new key"
 _FIND = "write .where(lambda record: ...)"
@@ -53,6 +54,9 @@ OF_OTHERS = {
     **dict.fromkeys(("head", "nth"), "write .select(limit=10), or .order_by(...).limit(count, skip)"),
     **dict.fromkeys(("copy", "to_dict"), "loop over .items() or .values(), or take dict(table)"),
     **dict.fromkeys(("to_df", "to_pandas"), "write pandas.DataFrame(map(vars, table.values()))"),
+    **dict.fromkeys(("columns", "dtypes", "schema"), "those of the class are its fields; db.tables() has them"),
+    "describe": "write .fields(lambda record: record.field), which has .count(), .min(), .max() and .mean()",
+    "sample": "write table.get_many(random.sample(table.keys().all(), 10))",
     "to_csv": "write csv.writer(file).writerows(table.fields(lambda record: (record.name, ...)))",
     "to_json": "write zlmdb.JsonSerializer(Class).encode(record) of each record in .values()",
     **dict.fromkeys(("changes", "on_change", "subscribe", "watch"), "write db.changes('...') outside of the block"),
@@ -131,6 +135,7 @@ tell_calls(
         "Table.change": "a table of zlmdb takes the key, and a function that returns the new record",
         "Table.edit": "write `with table.edit(key) as record:` for one record, .where(...).edit() for some",
         "Table.increment": "a table of zlmdb takes the key, and by how much",
+        "Selection.change": "it takes a function that returns the new record: dataclasses.replace(record, field=...)",
     }
 )
 
@@ -153,7 +158,8 @@ def tells_as_selection(cls: C) -> C:
 
 
 def _of_table(holder: object, name: str) -> str:
-    return _told(holder, name, _elsewhere(holder, name) or _of_selections(holder, name) or _nearest(holder, name))
+    advice = _elsewhere(holder, name) or _of_selections(holder, name) or _of_records(holder, name)
+    return _told(holder, name, advice or _nearest(holder, name))
 
 
 def _of_selection(holder: object, name: str) -> str:
@@ -180,6 +186,18 @@ def _of_selections(holder: object, name: str) -> Optional[str]:
     if not hasattr(Selection, name) or not hasattr(holder, "select"):
         return None
     return f"write .select().{name}(...), or .where(lambda record: ...).{name}(...)"
+
+
+def _of_records(holder: Any, name: str) -> str:
+    """What to write if *name* is a field of the records of *holder*."""
+    types = getattr(holder, "_query_types", lambda: None)()
+    cls: Any = None if types is None else types.value.cls
+    if isinstance(cls, type) and name in annotated_names(cls):
+        return (
+            f"a table is any number of records: write table[key].{name} for one, .fields(lambda record: "
+            f"record.{name}) for all"
+        )
+    return ""
 
 
 def _nearest(holder: object, name: str) -> str:

@@ -51,6 +51,15 @@ _INSTEAD = {
     **dict.fromkeys(
         ("back_populates", "backref", "related_name"), "the link selects the records: t.books.by_author[key]"
     ),
+    **dict.fromkeys(
+        ("blank", "default", "null", "nullable", "required", "sparse"),
+        "declare the field as Optional[...]: a record with None in it has no entry in the index",
+    ),
+    **dict.fromkeys(("db_index", "index"), "a declared index is all that it takes"),
+    **dict.fromkeys(("name", "db_column"), "an index has the name of its attribute, by_name = Index[...](...)"),
+    **dict.fromkeys(
+        ("pk", "primary_key"), "the key is the first type of the table, Table[int, User]; key='id' names it"
+    ),
     "desc": "write desc('field') for the field",
     "type": "write the type of its keys in brackets, Index[str]('field')",
     "unique": "write UniqueIndex",

@@ -249,7 +249,10 @@ class IndexStorage:
         return self.joined.decode(entry[len(storage.prefix) :])[0]
 
     def _named(self, error: errors.EncodeError, key: Any) -> errors.EncodeError:
-        return errors.EncodeError(f"index {self.storage.name!r}: {error}", index=self.name, key=key)
+        text = f"index {self.storage.name!r}: {error}"
+        if key is None or (type(key) is tuple and None in key):
+            text += "; an index has no entry for None: write .where(lambda record: record.field is None)"
+        return errors.EncodeError(text, index=self.name, key=key)
 
     def conflict(self, key: Any, owner: Any, second: Any = None) -> errors.DuplicateKey:
         """The error for an index key of the record *owner*, which another record, *second* if it is known, has, too."""

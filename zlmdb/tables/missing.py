@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from types import FunctionType
 from typing import Any, NoReturn
 
 from ..query.nolists import SOME, shown_call, shown_position
@@ -104,6 +105,17 @@ def refuse_where(more: tuple[object, ...], fields: Mapping[str, object]) -> NoRe
         refuse_call("where", more, fields)
     asked = " and ".join([f"record.{name} == ..." for name in fields])
     raise TypeError(f"where() takes a function of a record: write where(lambda record: {asked})")
+
+
+OF_CLASS = "a class of tables has no records: read them in a transaction, `with db.read() as t:`,"
+"""For messages; what to write comes after it."""
+FUNCTION: Any = FunctionType
+"""The class of what a method has in place of self if it is asked of a class; not the type that checkers see."""
+
+
+def refuse_class(method: str) -> NoReturn:
+    """Raise TypeError for a *method* that is asked of a class, ``Users.where(...)``: the function stands for self."""
+    raise TypeError(f"{method}(): {OF_CLASS} as t.table.{method}(lambda record: ...)")
 
 
 def refuse_limit(limit: int) -> NoReturn:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Protocol, TypeVar, Union, overload
 
 from ..query.nolists import refuse_given
-from .missing import refuse_call, refuse_ranges, refuse_where
+from .missing import FUNCTION, refuse_call, refuse_class, refuse_ranges, refuse_where
 
 if TYPE_CHECKING:
     from ..query import Ordered, Reads
@@ -205,6 +205,8 @@ class Ranged(Generic[I, K, V]):
         """
         if more or fields:
             refuse_where(more, fields)
+        if self.__class__ is FUNCTION:
+            refuse_class("where")
         return self._chosen(None, False, None)._asked(matches)
 
     @overload
@@ -218,6 +220,8 @@ class Ranged(Generic[I, K, V]):
         """
         if more or options:
             refuse_call("order_by", more, options)
+        if self.__class__ is FUNCTION:
+            refuse_class("order_by")
         return self._chosen(None, False, None)._sorted_by(by, reverse)
 
     def limit(self, count: int, skip: int = 0, **options: NoReturn) -> Selection[K, V]:
@@ -237,6 +241,8 @@ class Ranged(Generic[I, K, V]):
         """
         if more or options:
             refuse_call("fields", more, options)
+        if self.__class__ is FUNCTION:
+            refuse_class("fields")
         return self._chosen(None, False, None).fields(give)
 
     @overload
@@ -248,6 +254,8 @@ class Ranged(Generic[I, K, V]):
 
         Short for ``select().group_by(...)``, see `Selection.group_by`.
         """
+        if self.__class__ is FUNCTION:
+            refuse_class("group_by")
         return self._chosen(None, False, None).group_by(by, into)
 
     def first(self, *given: NoReturn, **named: NoReturn) -> Optional[tuple[K, V]]:

@@ -13,6 +13,7 @@ from ..store.ended import Ended
 from ..store.ownership import NOBODY
 from ..store.transaction import Transaction
 from .indexstorage import BoundIndex, IndexStorage
+from .missing import OF_CLASS
 from .ranged import Ranged
 from .storage import FileIndexes, Nothing, Storage
 
@@ -102,6 +103,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                     f"{cls.__name__}[{getattr(types, '__name__', types)}]: expected the types of the keys and of the "
                     f"values, such as {cls.__name__}[int, User]"
                 )
+            if not cls.__parameters__:
+                raise TypeError(f"{cls.__name__}[{shortened(types)}]: {OF_CLASS} as t.table[key]")
             return super().__class_getitem__(types)
 
     def _aim(self) -> None:

@@ -74,7 +74,13 @@ class Serializer(ABC, Generic[T]):
             raise
         except Exception as error:
             let_through(error)
-            raise EncodeError(self._refusal("store", f"{show(value)} ({typename(type(value))})", error)) from error
+            said = self._refusal("store", f"{show(value)} ({typename(type(value))})", error)
+            if isinstance(error, OverflowError) and "msgpack" in self.name:
+                from .largeints import large_int  # late: for this error only
+
+                where = large_int(value)
+                said += where and f"; {where}"
+            raise EncodeError(said) from error
 
     def decode(self, data: Data) -> T:
         """The value of *data*. Raises `DecodeError` for bytes that this serializer did not write."""

@@ -45,11 +45,11 @@ def _inside(one: Any) -> Optional[Iterable[Any]]:
     attributes: Any = getattr(one, "__dict__", None)
     if is_a(attributes, dict):
         return list(attributes.values())
-    slots = [name for base in type(one).__mro__ for name in _names(vars(base).get("__slots__"))]
+    slots = [name for base in type(one).__mro__ for name in slot_names(vars(base).get("__slots__"))]
     return [getattr(one, name, None) for name in slots] if slots else None
 
 
-def _names(slots: Any) -> Iterable[str]:
+def slot_names(slots: Any) -> Iterable[str]:
     """The names in a ``__slots__``, which may be one name."""
     return () if slots is None else (slots,) if is_a(slots, str) else tuple(slots)
 

@@ -111,6 +111,8 @@ def _packer(msgspec: Optional[ModuleType]) -> Encode:
 
     # Its own conversion of datetimes goes through float, and is off by up to a second.
     def timestamp(value: Any) -> Any:
+        if isinstance(value, int):  # else there was no need to ask; the words are those of msgspec
+            raise OverflowError("can't serialize ints < -2**63 or > 2**64 - 1")
         if not isinstance(value, datetime):
             raise TypeError(f"MessagePack has no type for {typename(type(value))}")
         since = value - _EPOCH

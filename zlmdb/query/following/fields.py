@@ -175,6 +175,10 @@ class Bound:
         return self._blocked()
 
     def __eq__(self, other: object) -> Any:
+        name, trace = self.sure_name(), self._recorder.zlmdb_trace
+        if name and not callable(other):
+            asked = f"{self._recorder.zlmdb_node!r}.{name}"
+            return trace.refuse(f"{asked} is a method, which is equal to no value: call it, {asked}()")
         return self._blocked()
 
     def __hash__(self) -> int:
