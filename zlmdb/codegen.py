@@ -22,8 +22,8 @@ import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
-from types import CodeType, FrameType, ModuleType
-from typing import Any, Callable, ClassVar, Optional
+from types import CodeType, ModuleType
+from typing import Any, Callable, ClassVar
 
 from .namedtuples import NamedTuple
 
@@ -184,7 +184,7 @@ def _forget(text: weakref.ref[Any]) -> None:
     if linecache is None:
         return
     _collected.append(filename)
-    frame: Optional[FrameType] = sys._getframe(1)  # documented, and there is no other way
+    frame = sys._getframe().f_back  # documented, and there is no other way; none where a thread ends
     while frame is not None:
         if frame.f_code is linecache.checkcache.__code__:  # up to Python 3.12 it raises KeyError for what is gone
             return
