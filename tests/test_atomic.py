@@ -146,7 +146,11 @@ def test_increment_adds_and_begins_with_the_amount(db: Any) -> None:
             t.counts.increment("a", by="2")
         with pytest.raises(zlmdb.EncodeError):
             t.counts.increment("b", by=0.5)
-        assert dict(t.counts) == {"a": -3}
+        with pytest.raises(
+            zlmdb.EncodeError, match=r"table 'sums': increment\(\) cannot add 1000.* to the value of 'x', 0\.75"
+        ):
+            t.sums.increment("x", 10**400)
+        assert (dict(t.counts), dict(t.sums)) == ({"a": -3}, {"x": 0.75})
 
 
 def test_increment_of_what_is_no_number_says_what_to_write(db: Any, name: str) -> None:

@@ -131,6 +131,10 @@ def test_add_incr_and_touch(cache: zlmdb.Cache[str, Any], clock: Clock) -> None:
     cache.set("text", "x")
     with pytest.raises(TypeError):
         cache.incr("text")
+    cache.set("half", 0.5)
+    with pytest.raises(zlmdb.EncodeError, match=r"incr\('half', 10000\d*\.\.\.\d*\): the sum of 0\.5 \(float\)"):
+        cache.incr("half", 10**400)
+    assert cache["half"] == 0.5
     assert cache.incr("a") == 2
     assert cache.details("a") == zlmdb.CacheDetails(2, 1010.0, None)  # its expiry stays
     assert cache.touch("a", 20)
@@ -726,6 +730,14 @@ def test_what_a_dead_process_computes_is_computed_by_another(memory: zlmdb.Cache
     clock.now += 5
     assert function() == 1
     assert calls == [1]
+
+
+def test_memoize_with_a_lock_beyond_all_floats_computes(memory: zlmdb.Cache[str, Any]) -> None:
+    @memory.memoize("f", lock=10**400)
+    def function() -> int:
+        return 1
+
+    assert [function(), function()] == [1, 1]
 
 
 def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_a_dead_process(

@@ -459,6 +459,32 @@ def test_another_key_field_is_refused_in_words(path: Path, layout: Any) -> None:
             assert dict(t.cities) == {"CDG": City("CDG", "Paris")}
 
 
+@pytest.mark.parametrize("layout", ["tables", "classic"])
+def test_a_class_without_the_key_field_of_the_file_can_only_read(path: Path, layout: Any) -> None:
+    """It could store a record under another key. A migration that stores the records again forgets the field."""
+    with zlmdb.open(path, of_cities(ByCode), layout=layout) as db, db.write() as t:
+        t.cities.add(City("CDG", "Paris"))
+    with zlmdb.open(path, of_cities(Unkeyed)) as db:
+        with pytest.raises(zlmdb.SchemaMismatch, match=r"names none.*: declare key='code', or store"), db.write() as t:
+            t.cities["Paris"] = City("CDG", "Paris")
+        with db.read() as t:
+            assert list(t.cities) == ["CDG"]
+
+    def step(t: Any, old: Any) -> None:
+        for found in old.take("cities").values():
+            t.cities[found["name"]] = City(**found)
+
+    free: Any = of_cities(Unkeyed)
+    free.migrations = [zlmdb.Migration(1, "keys by name", step)]
+    with zlmdb.open(path, free) as db:
+        db.migrate()
+        with db.write() as t:
+            t.cities["Rome"] = City("FCO", "Rome")
+    with zlmdb.open(path, of_cities(Unkeyed)) as db, db.write() as t:
+        t.cities["ORY"] = City("", "Orly")
+        assert list(t.cities) == ["ORY", "Paris", "Rome"]
+
+
 def test_a_key_field_may_get_another_name(path: Path) -> None:
     with zlmdb.open(path, of_cities(ByCode)) as db, db.write() as t:
         t.cities.add(City("CDG", "Paris"))

@@ -463,6 +463,17 @@ def test_a_build_without_room_goes_on_with_a_larger_size_and_a_program_without_i
             assert t.rows.by_name.count() == 1199
 
 
+def test_a_build_that_finds_no_room_to_begin_says_nothing_of_a_part(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_built(path).close()
+
+    def full(self: Any, *_: Any) -> None:
+        raise zlmdb.DatabaseFull("no room for another table")
+
+    monkeypatch.setattr(indexbatches._Builder, "batch", full)
+    with pytest.raises(zlmdb.DatabaseFull, match=r"^no room for another table$"):
+        opened(path)
+
+
 def test_one_that_is_dropped_by_an_opening_begins_again(path: str) -> None:
     half_built(path).close()
     with opened(path, Before, drop_indexes=True) as db, db.write() as t:

@@ -839,6 +839,11 @@ IMPOSSIBLE: list[tuple[Any, str]] = [
     (Union[Pair, list[int]], "cannot be told apart"),
     (Union[Level, int], "cannot be told apart"),
     (Union[str, Color], "cannot be told apart"),
+    (Union[Decimal, Any], "a value of .*Decimal could not be told apart from plain data"),
+    (Optional[Union[Any, Point, date]], "a value of .*Point or .*date could not be told apart"),
+    (Union[Color, object, list[str]], "a value of .*Color could"),
+    (Union[Any, tuple[int, ...], list[date]], "a value of .*tuple.* or .*list.* could"),
+    (list[Union[Level, Literal["a", 1]]], "cannot be told apart"),
 ]
 
 
@@ -847,6 +852,16 @@ IMPOSSIBLE: list[tuple[Any, str]] = [
 def test_types_that_cannot_be_read_back_are_refused_when_declared(alias: Any, model: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         serializer(alias[model])
+
+
+@each_checked
+@pytest.mark.parametrize(
+    "model", [Union[Any, int], Union[list[str], Any], Union[dict[str, Union[float, list[int]]], None, Any]], ids=str
+)
+def test_plain_data_may_be_beside_types_that_are_plain(alias: Any, model: Any) -> None:
+    codec = serializer(alias[list[model]])
+    value = [1, ["a"], {"a": [1]}, None, {"b": [None]}]
+    assert codec.decode(codec.encode(value)) == value
 
 
 def test_json_keys_must_be_texts_or_numbers() -> None:

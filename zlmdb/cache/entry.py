@@ -6,7 +6,7 @@ import time
 from struct import Struct
 from typing import Any, Optional
 
-from ..errors import SchemaMismatch
+from ..errors import EncodeError, SchemaMismatch
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 
@@ -104,11 +104,16 @@ def listed_at(data: bytes, listed: float) -> bytes:
 
 
 def added(key: Any, number: Any, delta: Any) -> Any:
-    """The sum of *number*, the value of *key*, and *delta*. Raises TypeError."""
+    """The sum of *number*, the value of *key*, and *delta*. Raises TypeError, and `EncodeError` if there is none."""
     try:
         return number + delta
     except TypeError as error:
         raise TypeError(
             f"incr({key!r}, {delta!r}): the value is {shortened(number)} ({type(number).__name__}), to which "
             f"{delta!r} cannot be added"
+        ) from error
+    except ArithmeticError as error:  # of a float and an int beyond all floats, of a signalling NaN
+        raise EncodeError(
+            f"incr({key!r}, {shortened(delta)}): the sum of {shortened(number)} ({type(number).__name__}) and that "
+            f"cannot be computed: {error}"
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import inspect
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -189,6 +190,7 @@ def memoized(
     given: Any = lock
     if not isinstance(given, (int, float)) or isinstance(given, bool) or not given >= 0:
         raise TypeError(f"memoize(lock={lock!r}): expected the seconds that a computation may take")
+    lock = min(lock, sys.float_info.max)  # an int may be beyond all floats
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)

@@ -51,25 +51,27 @@ def _of_changed(slot: Slot, declared: Declaration, relation: Relation, older: bo
     return Verdict(None, unwritable, older, relation, changes=True)
 
 
-def of_other_key(slot: Slot, declared: Declaration, relation: Optional[Relation]) -> Optional[str]:
-    """The reason why the class may not take its keys from another field than the file records; None if it may.
+def of_other_key(slot: Slot, declared: Declaration, found: Verdict) -> Verdict:
+    """*found*, where the class may not take its keys from another field than the file records, or from none.
 
-    It may if the field only has another name now, and the class declares that.
+    It may if the field only has another name now, and the class declares that. A class that names none can read.
     """
-    stored, wanted = slot.key_field, declared.key_field
-    if stored is None or wanted is None:
-        return None
-    now = stored
-    if slot.fields is not None and relation is not None:
-        now = renamed_path(stored, slot.fields, relation.renames)
-    if now == wanted.path:
-        return None
-    return (
-        f"the keys in the file are those of the field {stored!r}, and the class takes them from {wanted.path!r}, under "
-        f"which no record would be found: declare key={now!r}, or store the records under their new keys with a "
-        f"migration: zlmdb.Migration(version, name, step), where def step(t, old): for fields in "
+    now = str(slot.key_field)
+    if slot.fields is not None and found.relation is not None:
+        now = renamed_path(now, slot.fields, found.relation.renames)
+    if declared.key_field is not None and now == declared.key_field.path:
+        return found
+    keys = f"the keys in the file are those of the field {slot.key_field!r}, and the class"
+    advice = (
+        f"declare key={now!r}, or store the records under their new keys with a migration: "
+        f"zlmdb.Migration(version, name, step), where def step(t, old): for fields in "
         f"old.take({slot.name!r}).values(): make a value of the fields, and add it to the table in t"
     )
+    if declared.key_field is None:
+        named = f"{keys} names none, so that it could store records under other keys: {advice}"
+        return found._replace(unwritable=found.unwritable or named)
+    taken = f"{keys} takes them from {declared.key_field.path!r}, under which no record would be found: {advice}"
+    return found._replace(refused=taken)
 
 
 def _what(relation: Relation) -> str:

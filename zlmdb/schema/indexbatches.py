@@ -93,7 +93,7 @@ def build_in_batches(
             try:
                 step = store.change(partial(builder.batch, declared), timeout=timeout)
             except errors.DatabaseFull as error:
-                raise builder.without_room(declared, error) from error
+                raise builder.without_room(declared, error) from error.__cause__
             if step.error is not None:
                 raise step.error
             over = step.over
@@ -119,8 +119,10 @@ class _Builder:
         self._begun: dict[str, set[str]] = {}  # the indexes of each table, by name
 
     def without_room(self, declared: Declaration, error: errors.DatabaseFull) -> errors.DatabaseFull:
-        """The *error* of a batch, with what becomes of the indexes."""
-        names = " and ".join(sorted(f"{declared.name}.{one}" for one in self._begun.get(declared.name, ())))
+        """The *error* of a batch, with what becomes of the indexes that it is of; as it is before there are any."""
+        if declared.name not in self._begun:
+            return error
+        names = " and ".join(sorted(f"{declared.name}.{one}" for one in self._begun[declared.name]))
         return errors.DatabaseFull(
             f"{error}. So far a part of the index {names} is built, and the next opening goes on with the rest; with "
             f"build_indexes=False the database is opened without it",

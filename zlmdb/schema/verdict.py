@@ -46,13 +46,13 @@ def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Ve
     if found.refused is None and has_other_key(slot, declared):
         from .changedshape import of_other_key  # late, as above
 
-        return found._replace(refused=of_other_key(slot, declared, found.relation))
+        return of_other_key(slot, declared, found)
     return found
 
 
 def has_other_key(slot: Slot, declared: Declaration) -> bool:
-    """Whether the class takes its keys from a field that has another name than that which the file records."""
-    return slot.key_field is not None and declared.key_field is not None and slot.key_field != declared.key_field.path
+    """Whether the file records a field from which keys are taken, and the class names none, or one of another name."""
+    return slot.key_field is not None and (declared.key_field is None or slot.key_field != declared.key_field.path)
 
 
 def of_feed(slot: Slot, declared: Declaration, older: bool) -> Optional[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
+from .. import errors
 from ..shown import shortened
 from .missing import missing
 
@@ -71,7 +72,15 @@ def increment(table: Table[K, Any], key: K, by: Any) -> Any:
                 f"{shortened(value)} ({type(value).__name__}): use change()"
             )
         total: Any = value
-        return total + by
+        try:
+            return total + by
+        except ArithmeticError as error:  # of a float and an int beyond all floats, of a signalling NaN
+            raise errors.EncodeError(
+                f"table {table._name!r}: increment() cannot add {shortened(by)} to the value of {shortened(key)}, "
+                f"{shortened(value)} ({type(value).__name__}): {error}",
+                table=table._name,
+                key=key,
+            ) from error
 
     return change(table, key, added, (_ABSENT,))
 

@@ -239,12 +239,19 @@ def check_union(label: str, members: Sequence[Shape], where: str) -> None:
     """Raise TypeError, naming them, if two members look the same when stored.
 
     Text-like are str, bytes, UUID, Decimal, dates, times, text enums; list-like are lists, sets, tuples; map-like are
-    dicts and model classes, several of which are fine if they carry different tags.
+    dicts and model classes, several of which are fine if they carry different tags. Beside plain data, all of them are
+    read as what they are stored as.
     """
-    if any(member.kind == "any" for member in members):
+    if any(isinstance(member, PlainData) for member in members):
+        changed = [member.label for member in members if not _is_plain(member)]
+        if changed:
+            raise TypeError(
+                f"{where}: {label}: a value of {' or '.join(changed)} could not be told apart from plain data when it "
+                "is read back; declare the types without Any or object, or Any alone"
+            )
         return
     for kind in ("text", "int", "list", "map"):
-        alike = [member for member in members if member.kind == kind]
+        alike = [member for member in members if member.kind == kind or (kind == "int" and _has_ints(member))]
         tags = {getattr(member, "tag", None) for member in alike}
         if len(alike) > 1 and (None in tags or len(tags) < len(alike)):
             names = " and ".join(member.label for member in alike)
@@ -252,6 +259,20 @@ def check_union(label: str, members: Sequence[Shape], where: str) -> None:
                 f"{where}: {label}: {names} cannot be told apart when they are read back (all are stored as {kind}); "
                 "keep one of them, or make them msgspec.Struct classes with different tags"
             )
+
+
+def _has_ints(shape: Shape) -> bool:
+    """Whether *shape* is a Literal of which some values are ints."""
+    return isinstance(shape, Choice) and shape.has_ints
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Whether plain data has the values of *shape* as they are."""
+    if isinstance(shape, Leaf):
+        return shape.stored_as_it_is
+    if isinstance(shape, UnionOf) or (type(shape) in (ListOf, DictOf) and shape.classes() != (tuple,)):
+        return all(map(_is_plain, shape.children()))
+    return isinstance(shape, (PlainData, Float))
 
 
 def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:

@@ -111,11 +111,15 @@ class Model:
         return lambda value: to_builtins(value, builtin_types=BINARY)
 
     def from_plain(self) -> Callable[[Any], Any]:
-        """The function from plain data to a value; raises for what does not fit."""
+        """The function from plain data to a value; raises for what does not fit.
+
+        Raises TypeError for a type that msgspec cannot read.
+        """
         msgspec = find_msgspec()
         if msgspec is None or self.foreign:
             return self.shape.load
         convert, annotation = msgspec.convert, self.annotation
+        msgspec.msgpack.Decoder(annotation)  # raises now, not when the first value is read, for a type that it refuses
         if not self.binary:  # a sixth of the time goes into looking at these types
             return lambda data: convert(data, annotation)
         return lambda data: convert(data, annotation, builtin_types=BINARY)

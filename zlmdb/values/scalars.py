@@ -204,6 +204,7 @@ class Choice(Shape):
         self.label = label
         self.kind = "text" if str in kinds else "int"
         self.mixed = len(kinds) > 1
+        self.has_ints = int in kinds
         # Keyed with the type: 1 and True are equal, and not the same choice.
         self._stored: dict[Any, Any] = {(type(seen), seen): stored for stored, seen in values.items()}
         self._seen: dict[Any, Any] = {(type(stored), stored): seen for stored, seen in values.items()}

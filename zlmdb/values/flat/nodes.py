@@ -202,7 +202,11 @@ class Vector(Node):
         reason = Node.misfit(self, value, path, names)
         if reason is not None:
             return reason
-        for position, item in enumerate(run(self.items, names, value)):
+        try:
+            items = run(self.items, names, value)
+        except Exception as error:  # a set whose members have no order
+            return f"{self.refusal(value, path)}: {error}"
+        for position, item in enumerate(items):
             reason = self.item.misfit(item, f"{path}[{position}]", names)
             if reason is not None:
                 return reason
