@@ -406,7 +406,7 @@ def _define(step: Step, slot: Slot, declared: Declaration) -> None:
     slot.unsettled = None
     indexes: dict[str, dict[str, Any]] = {}
     slot.indexes, slot.building = indexes, {}
-    slot.fields = None if declared.fields is None else declared.fields.description
+    slot.fields = declared.described
     slot.add_to_history(declared.fingerprint)
     slots = catalogue.read(txn)
     for name, definition in declared.definitions.items():

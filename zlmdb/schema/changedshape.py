@@ -51,21 +51,18 @@ def _of_changed(slot: Slot, declared: Declaration, relation: Relation, older: bo
     return Verdict(None, unwritable, older, relation, changes=True)
 
 
-def of_other_key(slot: Slot, declared: Declaration, relation: Optional[Relation]) -> Optional[str]:
-    """The reason why the class may not take its keys from another field than the file records; None if it may.
+def of_other_key(slot: Slot, stored: str, wanted: str, relation: Optional[Relation]) -> Optional[str]:
+    """The reason why a class may not take its keys from the field *wanted*, *stored* is the file's; None if it may.
 
     It may if the field only has another name now, and the class declares that.
     """
-    stored, wanted = slot.key_field, declared.key_field
-    if stored is None or wanted is None:
-        return None
     now = stored
     if slot.fields is not None and relation is not None:
         now = renamed_path(stored, slot.fields, relation.renames)
-    if now == wanted.path:
+    if now == wanted:
         return None
     return (
-        f"the keys in the file are those of the field {stored!r}, and the class takes them from {wanted.path!r}, under "
+        f"the keys in the file are those of the field {stored!r}, and the class takes them from {wanted!r}, under "
         f"which no record would be found: declare key={now!r}, or store the records under their new keys with a "
         f"migration: zlmdb.Migration(version, name, step), where def step(t, old): for fields in "
         f"old.take({slot.name!r}).values(): make a value of the fields, and add it to the table in t"

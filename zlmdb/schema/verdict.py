@@ -43,16 +43,12 @@ def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Ve
         from .changedshape import of_changed_shape  # late: most programs have the shapes of their files
 
         found = of_changed_shape(slot, declared, opening)
-    if found.refused is None and has_other_key(slot, declared):
+    stored, wanted = slot.key_field, declared.key_field
+    if found.refused is None and stored is not None and wanted is not None and stored != wanted.path:
         from .changedshape import of_other_key  # late, as above
 
-        return found._replace(refused=of_other_key(slot, declared, found.relation))
+        return found._replace(refused=of_other_key(slot, stored, wanted.path, found.relation))
     return found
-
-
-def has_other_key(slot: Slot, declared: Declaration) -> bool:
-    """Whether the class takes its keys from a field that has another name than that which the file records."""
-    return slot.key_field is not None and declared.key_field is not None and slot.key_field != declared.key_field.path
 
 
 def of_feed(slot: Slot, declared: Declaration, older: bool) -> Optional[str]:
