@@ -32,9 +32,7 @@ from ..tables.table import Table
 from ..tables.upkeep import build
 from .keptrecords import KeptRecords
 from .linked import check_links
-from .progress import Progress, Told
-
-_EVERY = 10_000
+from .progress import EVERY, Progress, Told
 
 Change = Callable[[Any, Any], Any]
 """Of a key and the fields of a record: the fields that it is to have, or None to leave it out."""
@@ -259,7 +257,7 @@ class OldTable(Mapping[Any, Any]):
         step, total = self._step, len(self)
         for count, (encoded, key, data) in enumerate(self._records(), 1):
             yield encoded, key, self._decoded(key, data)
-            if count % _EVERY == 0:
+            if count % EVERY == 0:
                 step.told(Progress(f"{step.name}: {self._slot.name}", count, total))
         step.told(Progress(f"{step.name}: {self._slot.name}", total, total))
 
