@@ -600,6 +600,6 @@ def test_a_dry_run_without_room_for_what_later_steps_read_says_so(path: Path, mo
     monkeypatch.setattr("tempfile.tempdir", str(path / "none"))
     steps = (lambda t: None, lambda t, old: old["users"])
     with zlmdb.open(path, schema(*steps, users=table(First))) as db:
-        with pytest.raises(zlmdb.DiskError, match="could not be copied into a file in .*none"):
+        with pytest.raises(zlmdb.DiskError, match="copied into a temporary file in .*none"):
             db.migrate(dry_run=True)
         assert [one.version for one in db.migrate()] == [1, 2]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import mmap
-import os
 import tempfile
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Union, overload
+from collections.abc import Iterable, Iterator
+from typing import Any, Union
 
 from .. import errors
 
 
-class KeptRecords(Sequence[bytes]):
-    """Copies *rows*, the pairs of a keyspace in the order of their keys; a sequence of these keys.
+class KeptRecords:
+    """Copies *rows*, the pairs of a keyspace in the order of their keys; has these keys by number, for `bisect`.
 
     Its methods are those of an engine's transaction that reads that keyspace. In memory, a record takes 16 bytes.
     Raises `DiskError` if the copy cannot be written.
@@ -36,26 +35,17 @@ class KeptRecords(Sequence[bytes]):
                 if end:
                     self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
-            if isinstance(error, errors.Error):
-                raise
+            where = "" if tempfile.tempdir is None else f" in {tempfile.tempdir!r}"
             raise errors.DiskError(
-                f"the records that a dry run has changed could not be copied into a file in {tempfile.gettempdir()!r} "
-                f"({error}): make room there, or set {'TEMP' if os.name == 'nt' else 'TMPDIR'} to another directory"
+                f"the records that a dry run has changed could not be copied into a temporary file{where} ({error}): "
+                f"make room there, or set TMPDIR, on Windows TEMP, to another directory"
             ) from error
 
     def __len__(self) -> int:
         return len(self._ends) // 2
 
-    @overload
-    def __getitem__(self, at: int) -> bytes: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[bytes]: ...
-
-    def __getitem__(self, at: Union[int, slice]) -> Any:
-        if isinstance(at, slice):
-            return [self[place] for place in range(*at.indices(len(self)))]
-        return self._part(2 * range(len(self))[at])
+    def __getitem__(self, at: int) -> bytes:
+        return self._part(2 * at)
 
     def _part(self, at: int) -> bytes:
         return self._data[self._ends[at] : self._ends[at + 1]]
