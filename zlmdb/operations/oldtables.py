@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import partial
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import errors
 from ..engines import Handle, Transaction
@@ -30,9 +30,11 @@ from ..store.store import Store
 from ..tables.storage import Storage
 from ..tables.table import Table
 from ..tables.upkeep import build
-from .keptrecords import KeptRecords
 from .linked import check_links
 from .progress import EVERY, Progress, Told
+
+if TYPE_CHECKING:
+    from .keptrecords import KeptRecords
 
 Change = Callable[[Any, Any], Any]
 """Of a key and the fields of a record: the fields that it is to have, or None to leave it out."""
@@ -228,6 +230,8 @@ class OldTable(Mapping[Any, Any]):
         if step.before is step.txn and self._handle is not None:
             kept = step.kept.get(self._keyspace)
             if kept is None:
+                from .keptrecords import KeptRecords  # late: of dry runs only
+
                 rows = prefixed(step.before.cursor(self._handle[0]), self._keyspace.prefix)
                 kept = step.kept[self._keyspace] = KeptRecords(rows)
             self._rows = kept
