@@ -1046,3 +1046,25 @@ def test_a_renamed_table_keeps_its_links(tmp_path: Path) -> None:
         assert new.check().ok
     with pytest.raises(zlmdb.SchemaMismatch):
         zlmdb.open(tmp_path / "db", Targets)
+
+
+def test_links_that_become_none_take_little_memory_until_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
+    many, held = 20_000, []
+
+    def remove_all(*_: object) -> int:
+        held.append(tracemalloc.get_traced_memory()[1])
+        return 0
+
+    with zlmdb.open(None, Office) as db, db.write() as t:
+        t.people.update({number: Person("x", None) for number in range(many)})
+        t.people.update({many + number: Person("x", number) for number in range(many)})
+        monkeypatch.setattr("zlmdb.tables.removal.remove_all", remove_all)
+        found = t.people.where(lambda person: person.boss is None)
+        tracemalloc.start()
+        try:
+            found.delete()
+        finally:
+            tracemalloc.stop()
+        assert t.people[many] == Person("x", None)
+    assert held[0] < 900 * many  # a dict and a set for each would take 550 more

@@ -253,3 +253,15 @@ def test_the_command_lists_and_mends(broken: Path) -> None:
     result = run("mend-links", broken, schema)
     assert result.exit_code == 0
     assert "0 links lead nowhere" in result.output
+
+
+def test_an_error_of_many_links_shows_some_and_counts_the_others(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Free, durability="none") as db, db.write() as t:
+        t.people[1] = Person("Ann")
+        t.tasks.update({number: Task(1, 100 + number) for number in range(1, 9)})
+    with (
+        zlmdb.open(tmp_path / "db", Office, create=False) as db,
+        pytest.raises(zlmdb.DanglingLink, match=r"record 5 leads to 105 [^;]*; and 3 others\. ") as caught,
+    ):
+        db.mend_links("declared")
+    assert caught.value.key == 1

@@ -570,3 +570,36 @@ def test_a_step_of_one_argument_is_called_as_before(path: Path) -> None:
     with zlmdb.open(path, schema(*steps, users=table(First))) as db:
         db.migrate()
     assert seen[2] == 3
+
+
+def test_later_steps_of_a_dry_run_take_little_memory_for_large_tables(path: Path) -> None:
+    with zlmdb.open(path, schema(users=table(First)), durability="none") as db, db.write() as t:
+        t.users.update({n: First(f"Ann Nr{n}", "x" * 1000) for n in range(5000)})
+    tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
+    peaks: list[int] = []
+
+    def look(t: Any, old: Any) -> None:
+        tracemalloc.start()
+        try:
+            users = old["users"]
+            assert (len(users), users[4999]["name"], -1 in users, 9999 in users) == (5000, "Ann Nr4999", False, False)
+            assert all(row["age"] == "x" * 1000 for _, row in users.items())
+            del t.users[0]
+            assert (len(users), users[0]["name"]) == (5000, "Ann Nr0")
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+
+    with zlmdb.open(path, schema(lambda t: None, look, users=table(First))) as db:
+        db.migrate(dry_run=True)
+    assert peaks[0] < 1_000_000  # and not five
+
+
+def test_a_dry_run_without_room_for_what_later_steps_read_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start(path)
+    monkeypatch.setattr("tempfile.tempdir", str(path / "none"))
+    steps = (lambda t: None, lambda t, old: old["users"])
+    with zlmdb.open(path, schema(*steps, users=table(First))) as db:
+        with pytest.raises(zlmdb.DiskError, match="copied into a temporary file in .*none"):
+            db.migrate(dry_run=True)
+        assert [one.version for one in db.migrate()] == [1, 2]

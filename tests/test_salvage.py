@@ -589,3 +589,19 @@ def test_a_table_whose_definition_is_lost_is_found_with_its_indexes_built(layout
             assert (t.users.by_email["u7@example.com"], len(t.users)) == (user(7), 10)
             assert db.check().ok
             t.users[UUID(int=3)] = user(3)
+
+
+@LAYOUTS
+def test_the_records_are_not_all_in_memory_at_once(layout: Any, tmp_path: Path) -> None:
+    tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
+    many = type("Many", (zlmdb.Schema,), {"__annotations__": {"rows": zlmdb.Table[int, bytes]}})
+    with zlmdb.open(tmp_path / "db", many, layout=layout, durability="none") as db, db.write() as t:
+        t.rows.update({number: bytes(1500) for number in range(8000)})
+    tracemalloc.start()
+    try:
+        report = salvage(tmp_path / "db", tmp_path / "out")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (report.complete, report.records) == (True, 8000)
+    assert peak < 6_000_000  # and not 12

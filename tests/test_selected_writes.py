@@ -255,7 +255,7 @@ def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> N
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize(("name", "few"), [("_KEPT", 400), ("_LONG", 1)])
+@pytest.mark.parametrize(("name", "few"), [("_KEPT", 600), ("_LONG", 1)])
 def test_records_that_take_much_memory_are_read_when_their_turn_comes(
     monkeypatch: pytest.MonkeyPatch, name: str, few: int
 ) -> None:
@@ -278,7 +278,7 @@ def test_records_that_take_much_memory_are_read_when_their_turn_comes(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("kept", [0, 400])
+@pytest.mark.parametrize("kept", [0, 600])
 def test_keys_that_are_packed_are_those_of_a_loop(monkeypatch: pytest.MonkeyPatch, kind: str, kept: int) -> None:
     monkeypatch.setattr(cachedscans, "BLOCK", 3)
     monkeypatch.setattr(changing, "_KEPT", kept)

@@ -26,11 +26,10 @@ from ..tables.storage import FileIndexes, Storage
 from ..values import from_name as value_from_name
 from . import multicheck
 from .linked import broken_links
-from .progress import Progress, Told, silent
+from .progress import EVERY, Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclaredindexes import NotComputable, index_storage
 
-_EVERY = 10_000  # records between two reports of progress
 _OURS = (b"f:", b"i:", b"t:")  # what names of sub-databases of tables, their indexes and feeds begin with
 
 
@@ -301,7 +300,7 @@ class _Check:
         checks = [_IndexCheck(self, name, index) for index in indexes if self._has(index)]
         for raw_key, data in _rows(self.txn, handle, keyspace.prefix):
             report.records += 1
-            if report.records % _EVERY == 0:
+            if report.records % EVERY == 0:
                 self.told(Progress(name, report.records))
             if storage is not None:
                 self._record(name, storage, raw_key, data, checks)

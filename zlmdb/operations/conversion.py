@@ -25,10 +25,8 @@ from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a
 from .backup import file_of
 from .filling import Filler, like, new_file
-from .progress import Progress, Told, silent
+from .progress import EVERY, Progress, Told, silent
 from .report import KEPT
-
-_EVERY = 10_000
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,7 @@ class _Conversion:
                 report.values[plan.name] += converted[1] != data
                 if filler is not None and keyspace is not None:
                     filler.put(keyspace, *converted)
-                if report.records[plan.name] % _EVERY == 0:
+                if report.records[plan.name] % EVERY == 0:
                     self._told(Progress(plan.name, report.records[plan.name]))
             self._told(Progress(plan.name, report.records[plan.name], report.records[plan.name]))
         if report.failed and not self._skip:
@@ -262,7 +260,7 @@ class _Conversion:
                             f"the record {decoded!r} of {plan.name} is different in the new file"
                         )
                     report.verified += 1
-                    if report.verified % _EVERY == 0:
+                    if report.verified % EVERY == 0:
                         self._told(Progress("verify", report.verified, sum(report.records.values())))
         if report.verified != sum(report.records.values()):
             raise errors.CorruptDatabase(f"{report.verified} of {sum(report.records.values())} records arrived")

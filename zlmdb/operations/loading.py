@@ -29,8 +29,8 @@ from ..values.recorded import recorded
 from ..values.resolve import from_name
 from .filling import Filler, Writer
 from .keytext import from_plain
-from .progress import Progress, Told, silent
-from .stream import EVERY, MAX_LINE, VERSION, Section, Streamed, numbers
+from .progress import EVERY, Progress, Told, silent
+from .stream import MAX_LINE, VERSION, Section, Streamed, numbers
 from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]

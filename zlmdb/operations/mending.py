@@ -101,7 +101,7 @@ class _Mending:
         self._told = told
         self.report = LinksReport()
 
-    def report_on(self, lost: _Lost) -> Iterable[BrokenLink]:
+    def report_on(self, lost: _Lost) -> list[BrokenLink]:
         """Enter the links of a record into the report."""
         table = lost.table._name
         found = [
@@ -143,13 +143,14 @@ class _Mending:
         """
         again = True
         while again:
-            again = False
-            left: list[BrokenLink] = []
+            again, undecided = False, 0
+            left: list[BrokenLink] = []  # the first of them: there may be millions
             for lost in self.lost(t):
                 found = self.report_on(lost)
                 actions = {_BY_LINK.get(link.on_delete) if how == "declared" else how for link in lost.missing}
                 if None in actions:
-                    left += found
+                    undecided += len(found)
+                    left += found[: _SHOWN - len(left)]
                 elif "delete" in actions or _is_hidden(lost):
                     delete_alone(lost.table, lost.raw)
                     self.report.deleted += 1
@@ -158,7 +159,7 @@ class _Mending:
                     _clear(lost)
                     self.report.cleared += 1
             if left and not again:
-                raise _undecided(left)
+                raise _undecided(left, undecided)
 
 
 def _missing(target: Table[Any, Any], keys: Iterable[Any], txn: Any) -> list[Any]:
@@ -188,10 +189,10 @@ def _clear(lost: _Lost) -> None:
         ) from error
 
 
-def _undecided(left: list[BrokenLink]) -> errors.DanglingLink:
+def _undecided(left: list[BrokenLink], count: int) -> errors.DanglingLink:
     first = left[0]
-    shown = "; ".join(f"{one.table}: {one.text}" for one in left[:_SHOWN])
-    more = f"; and {len(left) - _SHOWN} others" if len(left) > _SHOWN else ""
+    shown = "; ".join(f"{one.table}: {one.text}" for one in left)
+    more = f"; and {count - len(left)} others" if count > len(left) else ""
     return errors.DanglingLink(
         f"nothing was changed, since links that restrict lead nowhere, and do not say what to do with their records: "
         f"{shown}{more}. Store the records that are missing, or say 'delete' or 'clear'",

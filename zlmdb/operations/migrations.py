@@ -24,7 +24,7 @@ from ..store.catalogue import catalogue_of
 from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.table import Table
-from .oldtables import Kept, OldTables, Step, settle, settle_links
+from .oldtables import OldTables, Step, settle, settle_links
 from .progress import Progress, Told, silent
 
 
@@ -178,11 +178,11 @@ class _Running(NamedTuple):
     steps: Sequence[Migration]
     told: Told
 
-    def step(self, t: Any, before: Union[Transaction, Kept], step: Migration) -> Step:
+    def step(self, t: Any, before: Transaction, step: Migration) -> Step:
         """The objects that *step* works with."""
         declared = {one.name: one for _, one in self.tables.values()}
         attributes = {one.name: (attribute, cls) for attribute, (cls, one) in self.tables.items()}
-        return Step(self.store, t, before, declared, attributes, f"{step.version} {step.name}", self.told)
+        return Step(self.store, t, before, declared, attributes, f"{step.version} {step.name}", self.told, {})
 
 
 def _prepare(running: _Running) -> None:
@@ -212,7 +212,7 @@ def _apply(running: _Running, step: Migration, t: Any) -> Optional[Applied]:
         return _applied(running, step, t, before)
 
 
-def _applied(running: _Running, step: Migration, t: Any, before: Union[Transaction, Kept]) -> Applied:
+def _applied(running: _Running, step: Migration, t: Any, before: Transaction) -> Applied:
     txn, store = t.txn, running.store
     txn._catalogue_changed()
     puts, dels = txn._puts, txn._dels
@@ -254,7 +254,7 @@ def _tried(running: _Running) -> list[Applied]:
             found = _recorded(store, t.txn._engine_txn)
             for step in running.steps:
                 if step.version not in found:
-                    source = Kept(t.txn._engine_txn) if tried else before
+                    source = t.txn._engine_txn if tried else before
                     tried.append(_applied(running, step, t, source))
             raise _Undo
     except _Undo:

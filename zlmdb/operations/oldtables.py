@@ -6,11 +6,10 @@ runs in one write transaction, and reads the old records in a snapshot of its ow
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import partial
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from .. import errors
 from ..engines import Handle, Transaction
@@ -32,9 +31,10 @@ from ..tables.storage import Storage
 from ..tables.table import Table
 from ..tables.upkeep import build
 from .linked import check_links
-from .progress import Progress, Told
+from .progress import EVERY, Progress, Told
 
-_EVERY = 10_000
+if TYPE_CHECKING:
+    from .keptrecords import KeptRecords
 
 Change = Callable[[Any, Any], Any]
 """Of a key and the fields of a record: the fields that it is to have, or None to leave it out."""
@@ -44,15 +44,18 @@ class Step(NamedTuple):
     """The objects of a step: the tables *t* of the schema in its transaction *txn*, and the *before* of it.
 
     *declared* has the declarations by name and *attributes* the tables' attributes and classes. *name* is the step's.
+    In a dry run, *before* of a later step is its own transaction, since earlier ones have not committed. The first
+    access to a keyspace then copies its records to *kept*.
     """
 
     store: Store
     t: Any
-    before: Union[Transaction, Kept]
+    before: Transaction
     declared: Mapping[str, Declaration]
     attributes: Mapping[str, tuple[str, type[Table[Any, Any]]]]
     name: str
     told: Told
+    kept: dict[Keyspace, KeptRecords]
 
     @property
     def txn(self) -> Transaction:
@@ -69,38 +72,6 @@ class Step(NamedTuple):
         """The handle of a keyspace as a 1-tuple; None if the keyspace does not exist."""
         space = self.store.space(keyspace.space)
         return None if space is None else (space.handle,)
-
-
-class Kept:
-    """Replaces the snapshot in a dry run, whose later steps must read what earlier ones have not committed.
-
-    The first access to a keyspace copies its content into memory.
-    """
-
-    def __init__(self, txn: Transaction) -> None:
-        self._txn = txn
-        self._kept: dict[Handle, list[tuple[bytes, bytes]]] = {}
-
-    def keep(self, handle: Handle) -> None:
-        """Copy the content of a keyspace."""
-        if handle not in self._kept:
-            rows = self._txn.cursor(handle).iternext(True, True)
-            self._kept[handle] = [(bytes(key), bytes(data)) for key, data in rows]
-
-    def get(self, key: bytes, default: Any = None, db: Handle = None) -> Any:
-        """As of the engine's transaction."""
-        kept = self._kept.get(db)
-        return self._txn.get(key, default, db) if kept is None else dict(kept).get(key, default)
-
-    def cursor(self, db: Handle = None) -> Any:
-        """As of the engine's transaction."""
-        kept = self._kept.get(db)
-        return self._txn.cursor(db) if kept is None else _KeptCursor(kept)
-
-    def stat(self, db: Handle = None) -> dict[str, int]:
-        """As of the engine's transaction."""
-        kept = self._kept.get(db)
-        return self._txn.stat(db) if kept is None else {"entries": len(kept)}
 
 
 class _Unstored:
@@ -122,30 +93,6 @@ class _Unstored:
         return self._unique.get(key, default)
 
 
-class _KeptCursor:
-    """A cursor over what is kept, forwards."""
-
-    def __init__(self, rows: list[tuple[bytes, bytes]]) -> None:
-        self._rows = rows
-        self._at = 0
-
-    def first(self) -> bool:
-        """Go to the first record."""
-        return self.set_range(b"")
-
-    def set_range(self, key: bytes) -> bool:
-        """Go to the first record that is not before *key*."""
-        self._at = bisect_left(self._rows, (key,))
-        return self._at < len(self._rows)
-
-    def iternext(self, keys: bool, values: bool) -> Iterator[tuple[bytes, bytes]]:
-        """The pairs from here on."""
-        return iter(self._rows[self._at :])
-
-    def close(self) -> None:
-        """Nothing to do."""
-
-
 class OldTables(Mapping[str, "OldTable"]):
     """The tables of the file as they were when the step began, by name; the second argument of a migration.
 
@@ -156,8 +103,7 @@ class OldTables(Mapping[str, "OldTable"]):
     def __init__(self, step: Step) -> None:
         self._step = step
         self._unpickled: set[str] = set()
-        before: Any = step.before  # what is kept has the methods that this takes
-        self._slots = step.catalogue.read(before)
+        self._slots = step.catalogue.read(step.before)
 
     def __getitem__(self, name: str) -> OldTable:
         return OldTable(self._step, self._slot(name), unpickle=name in self._unpickled)
@@ -280,11 +226,18 @@ class OldTable(Mapping[Any, Any]):
         self._key = step.store.traits.codec(key_from_name(str(slot.key)))
         self._keyspace = step.catalogue.keyspace(slot)
         self._handle = step.handle(self._keyspace)
-        if isinstance(step.before, Kept) and self._handle is not None:
-            step.before.keep(self._handle[0])
+        self._rows: Union[Transaction, KeptRecords] = step.before
+        if step.before is step.txn and self._handle is not None:
+            kept = step.kept.get(self._keyspace)
+            if kept is None:
+                from .keptrecords import KeptRecords  # late: of dry runs only
+
+                rows = prefixed(step.before.cursor(self._handle[0]), self._keyspace.prefix)
+                kept = step.kept[self._keyspace] = KeptRecords(rows)
+            self._rows = kept
 
     def __getitem__(self, key: Any) -> Any:
-        found = self._step.before.get(self._keyspace.prefix + self._key.encode(key), None, self._db())
+        found = self._rows.get(self._keyspace.prefix + self._key.encode(key), None, self._db())
         if found is None or self._handle is None:
             raise KeyError(key)
         return self._decoded(key, found)
@@ -296,7 +249,7 @@ class OldTable(Mapping[Any, Any]):
         if self._handle is None:
             return 0
         if not self._keyspace.prefix:
-            return int(self._step.before.stat(self._handle[0])["entries"])
+            return int(self._rows.stat(self._handle[0])["entries"])
         return sum(1 for _ in self._records())
 
     def items(self) -> Any:
@@ -308,7 +261,7 @@ class OldTable(Mapping[Any, Any]):
         step, total = self._step, len(self)
         for count, (encoded, key, data) in enumerate(self._records(), 1):
             yield encoded, key, self._decoded(key, data)
-            if count % _EVERY == 0:
+            if count % EVERY == 0:
                 step.told(Progress(f"{step.name}: {self._slot.name}", count, total))
         step.told(Progress(f"{step.name}: {self._slot.name}", total, total))
 
@@ -316,7 +269,7 @@ class OldTable(Mapping[Any, Any]):
         if self._handle is None:
             return
         skip = len(self._keyspace.prefix)
-        for encoded, data in prefixed(self._step.before.cursor(self._handle[0]), self._keyspace.prefix):
+        for encoded, data in prefixed(self._rows.cursor(self._handle[0]), self._keyspace.prefix):
             yield bytes(encoded), self._key.decode(bytes(encoded)[skip:]), data
 
     def _db(self) -> Handle:
@@ -455,7 +408,7 @@ def _define(step: Step, slot: Slot, declared: Declaration) -> None:
     slot.unsettled = None
     indexes: dict[str, dict[str, Any]] = {}
     slot.indexes, slot.building = indexes, {}
-    slot.fields = None if declared.fields is None else declared.fields.description
+    slot.fields = declared.described
     slot.add_to_history(declared.fingerprint)
     slots = catalogue.read(txn)
     for name, definition in declared.definitions.items():

@@ -7,6 +7,9 @@ from typing import Optional
 
 from ..namedtuples import NamedTuple
 
+EVERY = 10_000
+"""Records between two reports of progress."""
+
 
 class Progress(NamedTuple):
     """*done* of *total* units (bytes, pages or records) of one *stage*; *total* is None if it is not known."""

@@ -31,11 +31,9 @@ from ..values.base import is_a
 from .backup import file_of
 from .filling import Filler, like, new_file
 from .multicheck import empty_keys
-from .progress import Progress, Told, silent
+from .progress import EVERY, Progress, Told, silent
 from .report import KEPT
 from .unwritten import unwritten
-
-_EVERY = 10_000
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def salvage(source: StrPath, target: StrPath, told: Optional[Told] = None) -> Sa
         with new_file(target, found.layout, file.format, file.size, like(engine)) as store:
             with unwritten(engine, file.roots), Filler(store) as filler:
                 salvaging = _Salvage(found.state, filler, report, told or silent)
-                salvaging.tables() if found.layout == "tables" else salvaging.classic()
+                salvaging.tables() if found.layout == "tables" else salvaging.classic(found.catalogue)
             _drop_empty_keys(store, report)
         report.damage += salvaging.state.problems
     return report
@@ -132,22 +130,26 @@ def _drop_empty_keys(store: Store, report: SalvageReport) -> None:
 
 
 class _Found(NamedTuple):
-    """A committed state of the file that has tables."""
+    """A committed state of the file that has tables. *catalogue*: in the classic layout, what the file says of them."""
 
     state: State
     layout: Layout
+    catalogue: Mapping[bytes, Optional[bytes]]
 
 
 def _found(file: Remains) -> _Found:
     """The newest state in which tables are found. Raises `CorruptDatabase`, `InvalidDatabase`."""
     for state in file.states:
-        main = list(state.main())
-        if any(_name(record) == layout.CATALOGUE for record in main):
-            return _Found(state, "tables")
-        if any(record.tree is not None for record in main):
-            continue
-        if any(len(record.key) >= 2 for record in main):
-            return _Found(state, "classic")
+        catalogue: dict[bytes, Optional[bytes]] = {}
+        trees = slots = False
+        for record in state.main():
+            if _name(record) == layout.CATALOGUE:
+                return _Found(state, "tables", {})
+            trees, slots = trees or record.tree is not None, slots or len(record.key) >= 2
+            if record.key[:2] == b"\0\0":
+                catalogue[record.key] = record.value
+        if slots and not trees:
+            return _Found(state, "classic", catalogue)
     raise errors.CorruptDatabase(f"{file.path!r}: the file contains no tables of zlmdb", path=file.path)
 
 
@@ -171,13 +173,14 @@ class _Salvage:
         self.filler = filler
         self.report = report
         self.told = told
-        self.main = list(self.state.main())
 
     # -- the tables layout ----------------------------------------------------------------------------------------
 
     def tables(self) -> None:
         """Copy the tables that the catalogue names, and those that it has lost."""
-        trees = {name: record.tree for record in self.main if (name := _name(record)) and record.tree is not None}
+        trees = {
+            name: record.tree for record in self.state.main() if (name := _name(record)) and record.tree is not None
+        }
         catalogue = trees.pop(layout.CATALOGUE, None)
         if catalogue is None:  # it was there a moment ago
             raise errors.DiskError(
@@ -258,7 +261,7 @@ class _Salvage:
         self.report.expected[name] = tree.entries
         for count, record in enumerate(self.state.records(name, tree), 1):
             self._record(name, record.key, record.value, keyspace, storage)
-            if count % _EVERY == 0:
+            if count % EVERY == 0:
                 self.told(Progress(name, count, tree.entries))
         self.told(Progress(name, self.report.copied[name], tree.entries))
 
@@ -287,14 +290,13 @@ class _Salvage:
 
     # -- the classic layout ---------------------------------------------------------------------------------------
 
-    def classic(self) -> None:
-        """Copy the slots, except those of the indexes that are built again."""
-        records = {record.key: record.value for record in self.main if record.key[:2] == b"\0\0"}
+    def classic(self, records: Mapping[bytes, Optional[bytes]]) -> None:
+        """Copy the slots, except those of the indexes that are built again. *records* are those of the catalogue."""
         definitions = self._classic_definitions(records)
         self._classic_migrations(records)
         hidden = {entry.get("slot") for one in definitions.values() for entry in one.get("indexes", {}).values()}
         names, storages = self._slots(records, definitions)
-        for record in self.main:
+        for record in self.state.main():
             number = int.from_bytes(record.key[:2], "big")
             if number == 0 or number in hidden or len(record.key) < 2:
                 continue

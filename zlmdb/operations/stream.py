@@ -38,16 +38,13 @@ from ..tables.storage import Storage
 from ..values.bare import BYTES
 from ..values.base import is_a
 from .keytext import to_plain
-from .progress import Progress, Told, silent
+from .progress import EVERY, Progress, Told, silent
 from .undeclaredindexes import entries as read_entries
 from .undeclaredindexes import index_storage
 
 VERSION = 1
 MAX_LINE = 512 << 20
 """The bytes that a line may have, unless told otherwise: one of a value of 384 MiB."""
-
-EVERY = 10_000
-"""Records between two reports of progress."""
 
 
 class Streamed(NamedTuple):

@@ -9,7 +9,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..values.description import format_of
 from .declaration import Declaration
-from .verdict import Verdict, has_other_key, verdict
+from .verdict import FITS, Verdict, verdict
 
 
 def record_types(store: Store, slot: Slot, declared: Declaration) -> None:
@@ -38,18 +38,12 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
                 f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
                 f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
             )
-    if (
-        slot.fields == declared.described
-        and slot.unsettled is None
-        and (slot.key_field is None or not has_other_key(slot, declared))
-    ):
-        if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
-            return None
-        return _of_plain_types(slot, declared)
     found = verdict(slot, declared, opening=not store.readonly)
-    if found.refused is None:
+    if found.refused is not None:
+        return f"{_shown(declared)}: {found.refused}"
+    if found is not FITS or slot.model == declared.value.model or slot.fields is not None or declared.vouched:
         return None
-    return f"{_shown(declared)}: {found.refused}"
+    return _of_plain_types(slot, declared)
 
 
 def _shown(declared: Declaration) -> str:

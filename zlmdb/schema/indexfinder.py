@@ -11,7 +11,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes
 from .declaration import Declaration
-from .verdict import FITS, has_other_key, of_feed, verdict
+from .verdict import FITS, of_feed, verdict
 
 _NONE: frozenset[str] = frozenset()
 
@@ -74,12 +74,7 @@ class IndexFinder:
             gone = frozenset([name for name, one in self._known.items() if slot.indexes.get(name) != one])
             unknown = self.unknown(slot)
         declared = self._declared
-        fits = (
-            slot.fields == declared.described
-            and slot.unsettled is None
-            and (slot.key_field is None or not has_other_key(slot, declared))
-        )
-        found = FITS if slot.key is None or fits else verdict(slot, declared, opening=False)
+        found = FITS if slot.key is None else verdict(slot, declared, opening=False)
         if found.relation is not None and found.relation.redefaulted:
             from .evolution import affected  # late: few fields get another default
 

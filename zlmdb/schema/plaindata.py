@@ -114,7 +114,7 @@ def other_fields(name: str, declared: Declaration, data: Any) -> str:
         given: Any = None if format_of(name) in _BY_OBJECT else from_name(name).unchecked().decode(data)
     except errors.DecodeError:
         return ""
-    fields = None if declared.fields is None else declared.fields.description
+    fields = declared.described
     if not is_a(given, dict) or fields is None or fields["type"] != ["model", 0]:
         return ""
     listed = fields["models"][0]["fields"]

@@ -43,16 +43,12 @@ def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Ve
         from .changedshape import of_changed_shape  # late: most programs have the shapes of their files
 
         found = of_changed_shape(slot, declared, opening)
-    if found.refused is None and has_other_key(slot, declared):
+    stored, wanted = slot.key_field, declared.key_field
+    if found.refused is None and stored is not None and (wanted is None or stored != wanted.path):
         from .changedshape import of_other_key  # late, as above
 
         return of_other_key(slot, declared, found)
     return found
-
-
-def has_other_key(slot: Slot, declared: Declaration) -> bool:
-    """Whether the file records a field from which keys are taken, and the class names none, or one of another name."""
-    return slot.key_field is not None and (declared.key_field is None or slot.key_field != declared.key_field.path)
 
 
 def of_feed(slot: Slot, declared: Declaration, older: bool) -> Optional[str]:

@@ -25,8 +25,11 @@ R = TypeVar("R")
 FOLLOWED = 64
 """Records for which following the function that changes them pays."""
 
-_KEPT = 1 << 25
-"""Bytes of records that are kept in memory from the filter to the change, as far as averages tell."""
+_KEPT = 1 << 26
+"""Bytes of memory for the records that are kept from the filter to the change, as far as averages tell."""
+
+_PAIR = 148
+"""Bytes that a record takes there beside those of its key and value: a tuple, two objects and a place in a list."""
 
 _LISTED = 1 << 14
 """Keys that are kept as objects; if there are more, all of them are packed."""
@@ -165,7 +168,7 @@ def _kept(table: Table[Any, Any]) -> int:
     pages: dict[str, int] = {} if txn.buffers else txn._engine_txn.stat(table._db)
     size = pages.get("psize", 0) * (pages.get("leaf_pages", 0) + pages.get("overflow_pages", 0))
     average = size // max(pages.get("entries", 0), 1)
-    return 0 if not 0 < average <= _LONG else _KEPT // average
+    return 0 if not 0 < average <= _LONG else _KEPT // (average + _PAIR)
 
 
 class EditedRows:

@@ -8,7 +8,7 @@ written: the links that are set to None, and the deletions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -22,20 +22,26 @@ if TYPE_CHECKING:
     from .table import Table
 
 _Found = tuple["Table[Any, Any]", bytes]
+_Held = tuple[Link, "Table[Any, Any]", bytes, "Table[Any, Any]", Any]
+"""A link, and the table and key of a record that refers by it to one that goes, of this table and with this key.
+
+It may stay.
+"""
+_Unset = tuple["Table[Any, Any]", Link, Any, Optional[Any]]
+"""The table of a record, a link of it, a key that this no longer leads to, and the next such tuple of the record."""
 _Way = tuple[Link, "Table[Any, Any]", Owners]
 """A link, the table of the records that refer, and what finds those that refer to a key."""
 
 
-def remove(table: Table[Any, Any], keys: Iterable[bytes]) -> int:
+def remove(table: Table[Any, Any], keys: Sequence[bytes]) -> int:
     """Delete the records of *table* with the engine's *keys*, and what that entails; how many of them there were.
 
     Raises `StillLinked` if a record that stays refers to one of them by a link that restricts; nothing is changed then.
     """
-    removal, get, handle = _Removal(table), table._get, table._db
+    removal = _Removal(table)
     try:
-        count = sum([removal.add(table, key) for key in keys if get(key, None, handle) is not None])
         try:
-            removal.follow()
+            count = removal.follow(keys)
         finally:
             removal.close()
     except Exception as error:
@@ -96,38 +102,53 @@ class _Removal:
     """The records that one statement deletes, and those that it changes."""
 
     def __init__(self, table: Table[Any, Any]) -> None:
-        self._txn = table._txn
+        self._table, self._txn = table, table._txn
         self._going: dict[str, dict[bytes, Table[Any, Any]]] = {}
-        self._queue: deque[_Found] = deque()
-        self._held: list[tuple[Link, Table[Any, Any], bytes, Any]] = []  # refer to what goes, and may stay
+        self._queue: deque[_Found] = deque()  # those that go by a cascade, until it is known what refers to them
+        self._held: list[_Held] = []
         self._may_go = _reached(table)
         self._ways: dict[str, list[_Way]] = {}  # to a table, by its name
 
-    def add(self, table: Table[Any, Any], key: bytes) -> int:
-        """Delete this record, too; 0 if it was known already."""
-        going = self._going.setdefault(table._name, {})
-        if key in going:
-            return 0
-        going[key] = table
-        self._queue.append((table, key))
-        return 1
+    def follow(self, keys: Sequence[bytes]) -> int:
+        """Find all that goes with the records *keys*, and what it is that stays; how many of *keys* there are.
 
-    def follow(self) -> None:
-        """Find all that goes, and what it is that stays. Raises `StillLinked`."""
-        while self._queue:
-            table, encoded = self._queue.popleft()
-            ways = self._ways.get(table._name)
-            if ways is None:
-                ways = self._ways[table._name] = self._ways_to(table)
-            if ways:
-                key = table._storage.decode_key(encoded)
-                for link, source, owners in ways:
-                    found = owners.of(key)
-                    if found:
-                        self._refer(link, source, found, table, key)
-        for link, source, owner, (target, key) in self._held:
-            if link.on_delete == "restrict" and owner not in self._going.get(source._name, ()):
-                raise _still_linked(link, source, owner, target, key)
+        Raises `StillLinked`.
+        """
+        table, get, handle = self._table, self._table._get, self._table._db
+        going = {key: table for key in keys if get(key, None, handle) is not None}
+        count = len(going)
+        if going:
+            self._going[table._name] = going
+        for key in list(going):  # with few in the queue at a time
+            self._follow(table, key)
+            while self._queue:
+                self._follow(*self._queue.popleft())
+        for link, source, owner, target, gone in self._held:
+            if link.on_delete == "restrict" and not self._goes(source, owner):
+                raise _still_linked(link, source, owner, target, gone)
+        return count
+
+    def _add(self, table: Table[Any, Any], key: bytes) -> None:
+        """Delete this record, too."""
+        going = self._going.setdefault(table._name, {})
+        if key not in going:
+            going[key] = table
+            self._queue.append((table, key))
+
+    def _goes(self, table: Table[Any, Any], key: bytes) -> bool:
+        return key in self._going.get(table._name, ())
+
+    def _follow(self, table: Table[Any, Any], encoded: bytes) -> None:
+        """Find what refers to this record, which goes."""
+        ways = self._ways.get(table._name)
+        if ways is None:
+            ways = self._ways[table._name] = self._ways_to(table)
+        if ways:
+            key = table._storage.decode_key(encoded)
+            for link, source, owners in ways:
+                found = owners.of(key)
+                if found:
+                    self._refer(link, source, found, table, key)
 
     def _ways_to(self, table: Table[Any, Any]) -> list[_Way]:
         """By what records refer to those of *table*."""
@@ -161,29 +182,29 @@ class _Removal:
             living: list[bytes] = []
             for owner in owners:
                 if source._get(owner, None, source._db) is None:
-                    self.add(source, owner)
+                    self._add(source, owner)
                 else:
                     living.append(owner)
             owners = living
         if link.on_delete == "cascade":
             for owner in owners:
-                self.add(source, owner)
+                self._add(source, owner)
         elif owners and self._refuses(link, source):
             raise _still_linked(link, source, owners[0], target, key)
         else:
-            self._held += [(link, source, owner, (target, key)) for owner in owners]
+            self._held += [(link, source, owner, target, key) for owner in owners]
 
     def carry_out(self) -> None:
         """Write all of it."""
-        changes: dict[tuple[str, bytes], tuple[Table[Any, Any], dict[Link, set[Any]]]] = {}
-        for link, source, owner, (_, key) in self._held:
-            if link.on_delete == "set_none" and owner not in self._going.get(source._name, ()):
-                _, links = changes.setdefault((source._name, owner), (source, {}))
-                links.setdefault(link, set()).add(key)
+        changes: dict[tuple[str, bytes], _Unset] = {}
+        for link, source, owner, _, key in self._held:
+            if link.on_delete == "set_none" and not self._goes(source, owner):
+                changes[source._name, owner] = source, link, key, changes.get((source._name, owner))
+        self._held.clear()
         one = not changes and sum(map(len, self._going.values())) < 2
         with nullcontext() if one else self._txn._statement():
-            for (_, owner), (source, links) in changes.items():
-                _set_none(source, owner, links)
+            for (_, owner), unset in changes.items():
+                _set_none(unset[0], owner, unset)
             for going in self._going.values():
                 remove_all(next(iter(going.values())), list(going), delete_alone)
 
@@ -193,13 +214,18 @@ def delete_alone(table: Table[Any, Any], encoded: bytes) -> int:
     return plainly(table, lambda: table._remove_alone(encoded))
 
 
-def _set_none(source: Table[Any, Any], owner: bytes, links: dict[Link, set[Any]]) -> None:
+def _set_none(source: Table[Any, Any], owner: bytes, unset: Optional[_Unset]) -> None:
+    """Store the record *owner* of *source* without its links of *unset*."""
+    links: dict[Link, set[Any]] = {}
+    while unset is not None:
+        _, link, gone, unset = unset
+        links.setdefault(link, set()).add(gone)
     key = source._storage.decode_key(owner)
     stored = source._stored(owner, key)
     if stored is not None:
         value = stored[0]
-        for link, gone in links.items():
-            value = link.without(value, gone)
+        for link, keys in links.items():
+            value = link.without(value, keys)
         source[key] = value
 
 

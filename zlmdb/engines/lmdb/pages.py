@@ -21,6 +21,7 @@ from ...namedtuples import NamedTuple
 MAGIC = 0xBEEFC0DE
 NO_PAGE = (1 << 64) - 1
 FIRST_PAGE = 2  # after the two meta pages
+DEEPEST = 32  # levels that a cursor of LMDB can go down
 BEYOND = "beyond the end of the file"
 
 BRANCH, LEAF, OVERFLOW, META, DIRTY = 0x01, 0x02, 0x04, 0x08, 0x10

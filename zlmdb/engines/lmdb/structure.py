@@ -23,6 +23,7 @@ from .pages import (
     BEYOND,
     BIG,
     BRANCH,
+    DEEPEST,
     FIRST_PAGE,
     INTEGERS,
     LEAF,
@@ -43,7 +44,6 @@ Told = Callable[[int, int], object]
 """Is told how many pages were looked at, and how many there are."""
 
 _EVERY = 2048  # pages between two reports
-_DEEPEST = 32  # levels that a cursor of LMDB can go down
 _BATCH = 50_000  # leaf pages that are read in the order of the file
 _RUN = 256  # pages that are read at once, where they follow each other
 _TRIES = 5  # to read the list of free pages, while others write
@@ -155,7 +155,7 @@ class _TreeCheck:
             self._problem(f"has the flags {tree.flags:#x} and the padding {tree.pad}, which zlmdb does not use")
         elif tree.root == NO_PAGE:
             self._compare(0)
-        elif not 1 <= tree.depth <= _DEEPEST:
+        elif not 1 <= tree.depth <= DEEPEST:
             self._problem(f"is {tree.depth} levels deep")
         else:
             self._pages((tree.root, 1, b"", None))

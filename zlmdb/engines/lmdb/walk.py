@@ -12,10 +12,8 @@ from typing import Optional
 from ... import errors
 from ...namedtuples import NamedTuple
 from .nodes import Damage, Node
-from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Tree
+from .pages import BEYOND, BIG, BRANCH, DEEPEST, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Tree
 from .passes import Pass
-
-_DEEPEST = 32
 
 
 class Record(NamedTuple):
@@ -73,7 +71,7 @@ class _TreeWalk:
                 continue
             if kind == LEAF:
                 yield from self._leaf(number, page)
-            elif kind == BRANCH and level < _DEEPEST:
+            elif kind == BRANCH and level < DEEPEST:
                 stack.extend((child, level + 1) for child in reversed(self._children(number, page)))
             else:
                 self._problem(f"page {number} is neither a branch nor a leaf (flags {kind:#x})")
