@@ -84,8 +84,8 @@ def entries_storage(
     prefix = keyspace.prefix
     if unique and stored.width is None and not adopted:
         prefix = prefix or _EMPTY_KEY_PREFIX
-    size = store.environment.max_key_size()
-    entries: Storage[Any, Any] = Storage(f"{table.name}.{name}", keyspace.space, prefix, stored, table.value, size)
+    title, size = f"{table.name}.{name}", table.max_key_size
+    entries: Storage[Any, Any] = Storage(title, keyspace.space, prefix, stored, table.value, size)
     entries.alone = not keyspace.prefix
     return entries
 

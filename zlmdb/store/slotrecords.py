@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 
+_TEXTS = ("name", "description", "key", "value", "model", "unsettled", "key_field")
+
+
 def slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...] = ()) -> Slot:
     """The slot that a catalogue *record* describes, read from *records*. Raises `DecodeError` if it is damaged."""
     try:
@@ -30,14 +33,13 @@ def _uuid(text: str) -> UUID:
 
 def _slot_of(name: str, record: dict[str, Any], records: tuple[Optional[bytes], ...]) -> Slot:
     uuid = record.get("uuid")
+    texts = [(member, record.get(member)) for member in _TEXTS]
     for index, definition in record.get("indexes", {}).items():
-        _check_texts([("index", index), ("table", definition.get("table"))])  # AttributeError for what is no definition
+        texts += ("index", index), ("table", definition.get("table"))  # AttributeError for what is no definition
         if "link" in definition and not is_a(definition["link"]["to"], str):
             raise TypeError(f"the table that its link {index} leads to is not text: {definition['link']!r}")
-    texts = ("name", "description", "key", "value", "model", "unsettled", "key_field")
     history, fields, was = record.get("history", ()), record.get("fields"), record.get("was", ())
-    lists = [*zip(("history",) * len(history), history), *zip(("was",) * len(was), was)]
-    _check_texts([*[(member, record.get(member)) for member in texts], *lists])
+    _check_texts([*texts, *zip(("history",) * len(history), history), *zip(("was",) * len(was), was)])
     referred: Any = record.get("referred", ())
     if referred:
         referred = [[str(table), str(link)] for table, link in referred]
