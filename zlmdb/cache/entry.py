@@ -112,3 +112,13 @@ def added(key: Any, number: Any, delta: Any) -> Any:
             f"incr({key!r}, {delta!r}): the value is {shortened(number)} ({type(number).__name__}), to which "
             f"{delta!r} cannot be added"
         ) from error
+
+
+def negated(key: Any, delta: Any) -> Any:
+    """What is added to the value of *key* so that *delta* is subtracted. Raises TypeError."""
+    try:
+        return -delta
+    except TypeError as error:
+        raise TypeError(
+            f"decr({key!r}, {delta!r}): expected a number to subtract, got {type(delta).__name__}"
+        ) from error
