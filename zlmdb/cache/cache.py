@@ -458,7 +458,7 @@ class Cache(CachePending[K, V]):
 
         ``@cache.memoize(expire=60)``. The key is made of *name*, by default that of the function, and of the arguments
         that *ignore* does not name; or *key*, a function of the arguments, returns it. Functions of one name share
-        their results, so a lambda, a partial, and a function that another one makes again and again need a *name*.
+        their results, so lambdas, partials, bound methods and functions that others make again and again need a *name*.
         ``function.__cache_key__(...)`` is the key of a call. The keys of the cache must be texts.
 
         A result is computed by one caller at a time: others, in this process or another, wait for it. If that process

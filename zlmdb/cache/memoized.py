@@ -122,7 +122,7 @@ def _me() -> object:
 def text_of(value: Any) -> str:
     """A text that equal arguments have in common, and others not. Raises TypeError for objects that have none."""
     if isinstance(value, Enum):
-        name: Optional[str] = value.name  # None: flags without a name of their own, as all sets of flags before 3.11
+        name: Any = value.name  # None: flags without a name of their own, as all sets of flags before 3.11
         member = repr(value.value) if name is None else name
         return f"{type(value).__module__}.{type(value).__qualname__}.{member}"
     if isinstance(value, _ATOMS):
