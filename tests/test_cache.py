@@ -521,6 +521,12 @@ def test_reads_of_a_full_cache_are_noted_many_at_a_time(memory: zlmdb.Cache[str,
 # -- memoize ------------------------------------------------------------------------------------------------------
 
 
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+    RUN = 4
+
+
 class Color(enum.Enum):
     RED = 1
 
@@ -577,7 +583,7 @@ def test_a_function_whose_results_would_be_mixed_up_or_cannot_be_kept_is_refused
     async def later(most: int) -> Any:
         yield most
 
-    for function in (lambda one: one, partial(max, 1), Doubles()):
+    for function in (lambda one: one, partial(max, 1), Doubles(), Doubles().__call__, [1].index):
         with pytest.raises(TypeError, match="give a name"):
             cache.memoize()(function)
     for function in (numbers, later):
@@ -622,7 +628,8 @@ def test_a_function_may_call_itself(memory: zlmdb.Cache[str, Any]) -> None:
 def test_keys_of_equal_arguments_are_equal_and_of_others_not() -> None:
     values: list[Any] = [
         1, True, "1", b"1", 1.5, None, UUID(int=1), dt.date(2020, 1, 1), [1], (1,), [1, [2]], [[1], 2], {1, 2},
-        {"1": 2}, {"1": [2]}, Color.RED, "Color.RED", "a,b", ["a", "b"], ["a,b"],
+        {"1": 2}, {"1": [2]}, Color.RED, "Color.RED", Access.READ, Access.READ | Access.WRITE, Access.READ | Access.RUN,
+        Access(0), Access(64), Access(128), enum.Enum("Color", "RED", module="other").RED, "a,b", ["a", "b"], ["a,b"],
     ]  # fmt: skip
     texts = [text_of(value) for value in values]
     assert len(set(texts)) == len(texts)

@@ -8,6 +8,7 @@ import os
 import random
 import threading
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from zlmdb.cache import state as cachestate
 from zlmdb.cache import use as cacheuse
 from zlmdb.testing.faults import inject
 
+from .interrupts import INTERRUPTS, interrupting, traces_instructions
 from .waiters import in_another_thread
 
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
@@ -182,6 +184,31 @@ def test_there_may_be_nothing_left_to_evict(cache: zlmdb.Cache[str, Any]) -> Non
     assert len(cache) == 10
 
 
+@pytest.mark.parametrize("limit", [1e6, float("inf"), 10**400])
+def test_a_limit_may_be_any_number_of_bytes(limit: Any) -> None:
+    with zlmdb.Cache(None, size_limit=limit) as cache:
+        cache["a"] = 1
+        assert cache["a"] == 1
+
+
+def test_a_cull_in_a_block_deletes_no_more_than_what_is_too_much(cache: zlmdb.Cache[str, Any]) -> None:
+    """All entries were deleted, as the size of the file does not change before the end of the block."""
+    with cache.transact():
+        for number in range(1000):
+            cache[str(number)] = "x" * 1000
+    cache._size_limit = cache.volume() * 9 // 10
+    cache._measure()
+    with cache.transact():
+        cache.cull()
+        assert cache.cull() == 0
+    assert 500 < len(cache) < 1000
+
+
+def test_a_delta_that_cannot_be_subtracted_is_named(cache: zlmdb.Cache[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"^decr\('a', 'x'\): expected a number"):
+        cache.decr("a", "x")
+
+
 # -- memoize ------------------------------------------------------------------------------------------------------
 
 
@@ -226,6 +253,37 @@ def test_whoever_waits_for_an_interrupted_caller_goes_on(cache: zlmdb.Cache[str,
     thread.join(20)
     assert found == [1]
     assert not cache._flights
+
+
+@traces_instructions
+def test_a_caller_that_is_interrupted_as_it_begins_keeps_nobody_waiting(cache: zlmdb.Cache[str, Any]) -> None:
+    """The file said for a minute that the value was computed, and so the next caller waited."""
+
+    @cache.memoize()
+    def function() -> int:
+        return 1
+
+    at, done = 0, False
+    while not done:
+        at += 1
+        with suppress(*INTERRUPTS), interrupting(at, lambda file: file.endswith("pending.py")) as count:
+            function()
+        done = count[0] < at
+        with cache._db.read() as t:
+            tables: Any = t
+            left = next(iter(tables.pending.values()), None)
+        assert left is None
+        cache.clear()
+    assert at > 20
+
+
+def test_whoever_gives_up_late_leaves_alone_who_computes_now(cache: zlmdb.Cache[str, Any]) -> None:
+    assert cache._begin("a", 60) == (False, None)
+    with cache._db.write() as t:
+        tables: Any = t
+        tables.pending["a"] += 5  # another process, since the time was over
+    cache._give_up("a")
+    assert cache._begin("a", 90)[1] == "another process computes it"
 
 
 def test_a_cancelled_or_slow_coroutine_is_computed_by_another(cache: zlmdb.Cache[str, Any]) -> None:

@@ -230,6 +230,22 @@ def test_a_directory_with_another_database_is_not_taken_for_a_place_of_a_new_one
         t.rows[1] = "one"
 
 
+def test_a_database_that_another_process_makes_meanwhile_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was refused as one of another name, once in a hundred times that two processes made one directory at once."""
+    look = engine.refuse_others
+
+    def late(path: str, directory: str) -> None:
+        monkeypatch.undo()
+        zlmdb.open(path, Store).close()
+        look(path, directory)
+
+    monkeypatch.setattr(engine, "refuse_others", late)
+    with zlmdb.open(tmp_path / "db", Store) as db, db.write() as t:
+        t.rows[1] = "one"
+
+
 def test_other_files_in_the_directory_are_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import zlmdb")
     (tmp_path / "empty.db").touch()

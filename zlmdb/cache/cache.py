@@ -17,7 +17,7 @@ from ..elsewhere import tell
 from ..shown import shown_path
 from ..values import serializer
 from .elsewhere import INSTEAD, of_cache, refuse_asked, refuse_options
-from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, shown, tag_bytes_of, tag_of, until_of
+from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, negated, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile, path_of
 from .memoized import memoized, task_here
@@ -335,7 +335,7 @@ class Cache(CachePending[K, V]):
 
     def decr(self, key: K, delta: Any = 1, default: Any = 0) -> V:
         """As `incr`, with *delta* subtracted."""
-        return self.incr(key, -delta, default)
+        return self.incr(key, negated(key, delta), default)
 
     def touch(self, key: K, expire: Optional[float] = None) -> bool:
         """Let the entry expire in *expire* seconds, or never; whether there is one."""
@@ -408,11 +408,11 @@ class Cache(CachePending[K, V]):
     def cull(self) -> int:
         """Delete what has expired, and entries until the cache is within its limit; returns their number."""
         deleted = self.expire()
-        self._measure()
+        self._measure_outside()
         while self._policy != "none" and self._excess > 0 and len(self):
             deleted += self._do(lambda t: self._evict_some(t, _PAGE, self._excess))
             if self._excess <= 0:
-                self._measure()
+                self._measure_outside()
         return deleted
 
     def _in_steps(self, forget: Callable[[Any], tuple[int, int]]) -> int:
@@ -458,7 +458,7 @@ class Cache(CachePending[K, V]):
 
         ``@cache.memoize(expire=60)``. The key is made of *name*, by default that of the function, and of the arguments
         that *ignore* does not name; or *key*, a function of the arguments, returns it. Functions of one name share
-        their results, so a lambda, a partial, and a function that another one makes again and again need a *name*.
+        their results, so lambdas, partials, bound methods and functions that others make again and again need a *name*.
         ``function.__cache_key__(...)`` is the key of a call. The keys of the cache must be texts.
 
         A result is computed by one caller at a time: others, in this process or another, wait for it. If that process

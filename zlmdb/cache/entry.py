@@ -117,3 +117,13 @@ def added(key: Any, number: Any, delta: Any) -> Any:
             f"incr({key!r}, {shortened(delta)}): the sum of {shortened(number)} ({type(number).__name__}) and that "
             f"cannot be computed: {error}"
         ) from error
+
+
+def negated(key: Any, delta: Any) -> Any:
+    """What is added to the value of *key* so that *delta* is subtracted. Raises TypeError."""
+    try:
+        return -delta
+    except TypeError as error:
+        raise TypeError(
+            f"decr({key!r}, {delta!r}): expected a number to subtract, got {type(delta).__name__}"
+        ) from error

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from enum import Enum
 from functools import wraps
 from hashlib import blake2b
+from types import ModuleType
 from typing import Any, Optional, Protocol, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
@@ -53,7 +54,7 @@ class Computing(Protocol):
         ...
 
     def _give_up(self, key: str) -> None:
-        """Nothing was computed: another caller may."""
+        """Nothing was computed: another caller may, if it was this one who would have."""
         ...
 
     @property
@@ -122,7 +123,9 @@ def _me() -> object:
 def text_of(value: Any) -> str:
     """A text that equal arguments have in common, and others not. Raises TypeError for objects that have none."""
     if isinstance(value, Enum):
-        return f"{type(value).__qualname__}.{value.name}"
+        name: Any = value.name  # None: flags without a name of their own, as all sets of flags before 3.11
+        member = repr(value.value) if name is None else name
+        return f"{type(value).__module__}.{type(value).__qualname__}.{member}"
     if isinstance(value, _ATOMS):
         return repr(value)
     if is_a(value, (list, tuple)):
@@ -145,7 +148,8 @@ def _name_of(function: Callable[..., Any], name: object) -> str:
     if name is not None:
         raise TypeError(f"memoize({name!r}): expected the name of the results, a text: for seconds write expire=")
     own = getattr(function, "__qualname__", _LAMBDA)
-    if own.endswith(_LAMBDA):
+    owner = getattr(function, "__self__", None)  # of a method; a function of C has its module
+    if own.endswith(_LAMBDA) or not (owner is None or isinstance(owner, ModuleType)):
         raise TypeError(
             f"memoize: {function!r} has no name of its own, and another one would get its results: "
             f"give a name, @cache.memoize('name')"
@@ -219,14 +223,13 @@ def memoized(
                     break
                 time.sleep(pause)
                 pause = min(2 * pause, _LAST_LOOK)
-            try:
-                value = function(*args, **kwargs)
-                cache._end(found, value, expire, tag)
-            except BaseException:
-                cache._give_up(found)
-                raise
+            value = function(*args, **kwargs)
+            cache._end(found, value, expire, tag)
             result = value
             return value
+        except BaseException:  # an interrupt as it began included
+            cache._give_up(found)
+            raise
         finally:
             flight.land(flights, found, result)
 
@@ -258,14 +261,13 @@ def memoized(
                     break
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LAST_LOOK)
-            try:
-                value = await function(*args, **kwargs)
-                cache._end(found, value, expire, tag)
-            except BaseException:
-                cache._give_up(found)
-                raise
+            value = await function(*args, **kwargs)
+            cache._end(found, value, expire, tag)
             result = value
             return value
+        except BaseException:  # an interrupt as it began included
+            cache._give_up(found)
+            raise
         finally:
             flight.land(flights, found, result)
 

@@ -25,11 +25,12 @@ class CachePending(CacheUse[K, V]):
     """The part of a `Cache` that `memoized` uses: see `memoized.Computing`.
 
     *_flights* are the values that this process computes now, by key. *_mine*: until when the file says that this object
-    computes a value. That of a call which has ended is one that could not be taken back, and keeps nobody here waiting.
+    computes a value, before its last call and since. That of a call which has ended is one that could not be taken
+    back, and keeps nobody here waiting.
     """
 
     _flights: dict[str, Any]
-    _mine: dict[Any, float]
+    _mine: dict[Any, tuple[float, float]]
 
     if TYPE_CHECKING:
 
@@ -53,18 +54,15 @@ class CachePending(CacheUse[K, V]):
                     return True, value
             now, until = _clock(), t.pending.get(key, 0.0)
             # One that is later is of a clock that was set back.
-            if now < until <= now + lock and until != self._mine.get(key):
+            if now < until <= now + lock and until not in self._mine.get(key, ()):
                 return False, "another process computes it"
+            # Before it is stored: an interrupt may come right after that, or a full disk keeps what was there.
+            self._mine[key] = until, now + lock
             t.pending[key] = now + lock
-            began.append(now + lock)
             return False, None
 
-        began: list[float] = []
         with suppress(*NO_ROOM):  # then nobody is told that it is computed
-            found = self._do(work)
-            if began:
-                self._mine[key] = began[-1]
-            return found
+            return self._do(work)
         return False, None
 
     def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
@@ -84,6 +82,14 @@ class CachePending(CacheUse[K, V]):
                 self._give_up(key)  # there may be room for that, and others need not wait
 
     def _give_up(self, key: Any) -> None:
+        mine = self._mine.get(key)
+        if mine is None:
+            return
+
+        def work(t: Any) -> None:
+            if t.pending.get(key) in mine:  # else the time was over, and another process computes it
+                del t.pending[key]
+
         with suppress(Error):  # the exception of the function goes on
-            self._do(lambda t: t.pending.pop(key, None))
+            self._do(work)
             self._mine.pop(key, None)

@@ -62,12 +62,12 @@ class CacheUse(CacheState[K, V]):
         self._written += size
         if self._writes % _SWEEP_EVERY == 0:
             self._forget_expired(t, _SWEEP)
-        if self._writes % _MEASURE_EVERY == 0 or self._written > self._size_limit >> 6:
+        if self._writes % _MEASURE_EVERY == 0 or self._written > self._size_limit // 64:
             t.txn.after_commit(self._measure)
             self._written = 0
         if self._excess > 0 and self._policy != "none":
             self._evict_some(t, _CULL, self._excess)
-            if self._excess > self._size_limit >> _OVER:
+            if self._excess > self._size_limit // 2**_OVER:
                 self._make_room(t, min(self._excess, 2 * size), key)
 
     def _measure(self) -> None:
@@ -76,6 +76,11 @@ class CacheUse(CacheState[K, V]):
         self._excess = volume - self._size_limit
         self._marking = self._policy == "least-recently-used" and 2 * volume > self._size_limit
         self._look_at = _clock() + _MARK_SECONDS
+
+    def _measure_outside(self) -> None:
+        """As `_measure`; but not in a block, after which only the file tells what was evicted in it."""
+        if not self._inside():
+            self._measure()
 
     def _mark(self, key: K) -> None:
         self._marked.add(key)

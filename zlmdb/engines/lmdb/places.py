@@ -48,6 +48,8 @@ def refuse_others(path: str, directory: str) -> None:
                 found = {entry.name: entry for entry in islice(entries, _MOST)}
         except OSError:  # there is none yet; or opening it says what is wrong
             return
+        if DATA in found:  # another process has made it meanwhile
+            return
         if "CURRENT" in found and any(name.startswith("MANIFEST-") for name in found):
             _refuse(path, "a LevelDB or RocksDB database", "CURRENT")
         if found.keys() >= _CACHE:
