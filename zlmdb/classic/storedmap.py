@@ -191,7 +191,7 @@ class StoredMap(Generic[K, V]):
         shape = None if vouched else value_type(self.__dict__.get("__orig_class__", cls), StoredMap, cls._locals_seen)
         return Declaration(
             str(oid), oid, cls.__name__, description, key, value, model=None, indexes={}, names=cls._locals_seen,
-            shape=shape, vouched=vouched,
+            shape=shape, vouched=vouched, classic=True,
         )  # fmt: skip
 
     def _adopt(self, store: Store, storage: Storage[K, V]) -> None:

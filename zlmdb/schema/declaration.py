@@ -56,8 +56,8 @@ class Declaration:
 
     *strict*: its class determines the indexes. *shape* is the type of its values if *model* does not determine it.
     *vouched*: functions of the program create its values from the stored ones, so fields cannot be compared.
-    *key_field* is the field of the values that is their key. *was* are former names. *feed*: how long the changes of
-    the table are kept, if they are recorded.
+    *key_field* is the field of the values that is their key; a *classic* map can name none. *was* are former names.
+    *feed*: how long the changes of the table are kept, if they are recorded.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Declaration:
         was: tuple[str, ...] = (),
         expiry: Optional[Expiry] = None,
         feed: Optional[Feed] = None,
+        classic: bool = False,
     ) -> None:
         self.name = name
         self.uuid = uuid
@@ -98,6 +99,7 @@ class Declaration:
         self.referred: set[tuple[str, str]] = set()  # the links to its records: their tables and names
         self.linked = False  # whether some of the indexes are links
         self.feed = feed
+        self.classic = classic
         self._declared = indexes
 
     @cached_property

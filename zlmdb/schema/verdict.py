@@ -44,7 +44,11 @@ def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Ve
 
         found = of_changed_shape(slot, declared, opening)
     stored, wanted = slot.key_field, declared.key_field
-    if found.refused is None and stored is not None and (wanted is None or stored != wanted.path):
+    if (
+        found.refused is None
+        and stored is not None
+        and (not declared.classic if wanted is None else stored != wanted.path)
+    ):
         from .changedshape import of_other_key  # late, as above
 
         return of_other_key(slot, declared, found)
