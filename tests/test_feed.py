@@ -896,6 +896,36 @@ def test_a_renamed_table_takes_its_feed_along(tmp_path: Path) -> None:
         assert db.check().ok
 
 
+TAKE_AWAY = """if 1:
+    import sys
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store, User
+    class People(zlmdb.Table[int, User], was="users", feed=True):
+        pass
+    class After(zlmdb.Schema):
+        people: People
+    with zlmdb.open(sys.argv[1], Store if sys.argv[3] == "drop" else After) as db:
+        if sys.argv[3] == "drop":
+            db.drop_feed("users")
+"""
+
+
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
+@pytest.mark.parametrize("how", ["drop", "rename"])
+def test_a_feed_that_another_program_took_away_is_missed_in_words(how: str, tmp_path: Path) -> None:
+    """What was asked then was a KeyError, or there were no consumers, and 0 was the last change."""
+    with zlmdb.open(tmp_path, Store) as db:
+        fill(db, 2)
+        changes = db.changes(Users, consumer="index")
+        subprocess.run([sys.executable, "-c", TAKE_AWAY, str(tmp_path), ROOT, how], check=True)
+        for ask in (changes.take, changes.acknowledge, changes.trim, changes.forget, changes.consumers, changes.last):
+            with pytest.raises(zlmdb.SchemaMismatch, match="users"):
+                ask()
+        with pytest.raises(zlmdb.SchemaMismatch, match="users"):
+            db.changes(Users, consumer="another")
+
+
 def test_links_and_expired_records_are_recorded(tmp_path: Path) -> None:
     @dataclass
     class Post:

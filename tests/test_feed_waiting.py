@@ -233,6 +233,64 @@ def test_a_task_ends_in_peace_whose_pipe_the_collector_took_before(tmp_path: Pat
         assert waiting(db.dbpath) == []
 
 
+FORKER = """if 1:
+    import asyncio, os, sys
+    sys.path.insert(0, sys.argv[2])
+    import zlmdb
+    from tests.test_feed import Store, User
+    from zlmdb.feed import changes as changes_module
+
+    changes_module.PATIENCE = 1000
+    parent = os.getpid()
+    db = zlmdb.open(sys.argv[1], Store, durability="none")
+
+    async def follow():
+        async for one in db.changes("users", timeout=None):
+            return one.key
+
+    async def work():
+        task = asyncio.ensure_future(follow())
+        await asyncio.sleep(0.02)
+        child = os.fork()
+        if child == 0:
+            sys.exit()  # asyncio.run cancels the tasks of the parent
+        os.waitpid(child, 0)
+        print("go", flush=True)
+        print(await asyncio.wait_for(task, 5), flush=True)
+
+    try:
+        asyncio.run(work())
+    finally:
+        if os.getpid() != parent:
+            os._exit(0)
+"""
+
+
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
+@pipes
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_task_is_woken_though_a_forked_child_has_ended_it_for_itself(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        process = start(FORKER, tmp_path, ROOT)
+        put(db, 7)
+        assert process.communicate() == ("7\n", None)
+
+
+@pipes
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_that_waits_takes_no_ring_from_its_parent(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store, durability="none") as db:
+        bell = db.changes(Users)._bell()
+        with bell.listen() as wait:
+            bell.ring()
+            child = os.fork()
+            if child == 0:
+                wait(0)
+                os._exit(0)
+            os.waitpid(child, 0)
+            assert wait(0)
+
+
 def test_waiting_in_a_write_transaction_is_refused(db: Any) -> None:
     with db.write() as t:
         t.users[1] = User("ann")

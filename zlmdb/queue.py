@@ -293,7 +293,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         try:
             return _micros(now + 0.0)
         except (TypeError, ValueError, OverflowError):  # a datetime, NaN, infinity
-            raise TypeError(f"the clock of {self._name!r} returns {now!r}: {_A_CLOCK}") from None
+            raise TypeError(f"the clock of {self._name!r} returns {shortened(now)}: {_A_CLOCK}") from None
 
     def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
         job.lease = 0.0

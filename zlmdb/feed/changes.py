@@ -197,7 +197,14 @@ class Changes(Generic[K, V]):
         return self._present(self._db._open_store).bell
 
     def _present(self, store: Store) -> Present:
-        return present(store, self._space, tables(store)[self._name].number)
+        slot = tables(store).get(self._name)
+        if slot is None:
+            raise errors.SchemaMismatch(
+                f"table {self._name!r}: another program has dropped or renamed it: open the database again, with its "
+                f"schema",
+                table=self._name,
+            )
+        return present(store, self._space, slot.number)
 
     def _page(self, most: int) -> list[Change[K, V]]:
         """The next changes that are there, up to *most*."""
@@ -392,8 +399,10 @@ class Changes(Generic[K, V]):
         if t is None:
             return self._read(work)
         self._check_own(t)
+        raw, handle = t.txn._engine_txn, self._handle(t.txn)
         try:
-            return work(t.txn._engine_txn, self._handle(t.txn))
+            self._removed(raw, handle)  # else another program has dropped the feed
+            return work(raw, handle)
         except Exception as error:
             t.txn._fail(error, table=self._name)
 

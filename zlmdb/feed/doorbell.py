@@ -135,19 +135,21 @@ class _Ear:
 
     def hears(self, loop: AbstractEventLoop) -> bool:
         """Whether it is that of *loop*, in this process."""
-        return self._loop() is loop and self._pipe.is_open and self._pipe.process == os.getpid()
+        return self._loop() is loop and self._pipe.is_open and self._pipe.is_own
 
     def heard(self, bell: Notifier) -> None:
         """Somebody has written into the pipe."""
-        self._pipe.drain()
-        bell.ring()
+        if self._pipe.is_own:
+            self._pipe.drain()
+            bell.ring()
 
     def leave(self, me: object, loop: AbstractEventLoop) -> None:
         """The task *me* does not wait any more."""
         self.tasks.pop(me, None)
         # Where the loop was closed, all this is garbage, and a collector may have closed the pipe before.
         if not self.tasks and self._pipe.is_open:
-            loop.remove_reader(self._pipe.reader)
+            if self._pipe.is_own:  # a child and its parent have one epoll object: the parent would not wake any more
+                loop.remove_reader(self._pipe.reader)
             self._pipe.close()
 
 
@@ -161,7 +163,7 @@ class _Pipe:
         name = f"{topic}.{os.getpid()}.{next(_numbers)}.{os.urandom(4).hex()}"
         self.path = os.path.join(directory, name)
         unfinished = os.path.join(directory, f".{name}")
-        self.process = os.getpid()
+        self._process = os.getpid()
         for attempt in (True, False):
             try:
                 self._make_directory(parent)
@@ -209,12 +211,20 @@ class _Pipe:
         return len(self._fds) > 0
 
     @property
+    def is_own(self) -> bool:
+        """Whether this process has made it, and not the one that it was forked from."""
+        return self._process == os.getpid()
+
+    @property
     def reader(self) -> int:
         """The descriptor that can be read after a ring."""
         return self._fds[0]
 
     def wait(self, seconds: Optional[float]) -> bool:
         """Wait for a ring."""
+        if not self.is_own:  # what is read here, the parent would not hear
+            time.sleep(LOOK if seconds is None else max(0.0, min(seconds, LOOK)))
+            return False
         if self._poll is None:
             heard: list[Any] = select.select([self.reader], [], [], seconds)[0]
         else:
@@ -234,7 +244,7 @@ class _Pipe:
         _paths.pop(self.path, None)
         while self._fds:
             os.close(self._fds.pop())
-        if self.process == os.getpid():  # else it is that of the parent process
+        if self.is_own:
             with suppress(OSError):
                 os.unlink(self.path)
             with suppress(OSError):  # others wait there, too

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from math import nan
 from operator import itemgetter
 from typing import Any, Optional, TypeVar
 
 from .. import errors
 from ..handlers import let_through
+from ..shown import shortened
 from ..store.ended import Ended
 from ..store.ownership import NOBODY
 from ..store.ranges import pairs_from, seek
@@ -35,10 +37,15 @@ def now_of(txn: Transaction) -> float:
     """The time of *txn*, in seconds since 1970: the clock is read when it is first asked for."""
     began, now = txn._now
     if began != txn._since:
-        now = txn._store.clock()
-        given: Any = now
-        if not isinstance(given, (int, float)) or given != given:  # a datetime, NaN
-            raise TypeError(f"db.clock returns {now!r}: expected a function that returns the seconds since 1970")
+        given: Any = txn._store.clock()
+        try:
+            now = float(given) if isinstance(given, (int, float)) else nan  # else a datetime
+        except OverflowError:
+            now = nan
+        if now != now:
+            raise TypeError(
+                f"db.clock returns {shortened(given)}: expected a function that returns the seconds since 1970"
+            )
         txn._now = txn._since, now
     return now
 
