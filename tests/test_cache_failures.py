@@ -314,6 +314,48 @@ def test_a_cancelled_or_slow_coroutine_is_computed_by_another(cache: zlmdb.Cache
         assert not len(tables.pending)
 
 
+def test_threads_that_wait_for_each_others_results_go_on_after_the_seconds_of_the_lock(
+    cache: zlmdb.Cache[str, Any],
+) -> None:
+    together = threading.Barrier(2)
+    other = {"a": "b", "b": "a"}
+    began: list[str] = []
+
+    @cache.memoize(lock=0.05)
+    def crossed(name: str) -> str:
+        began.append(name)
+        if len(began) > 2:
+            return name
+        together.wait(20)
+        return crossed(other[name])
+
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda name=name: found.append(crossed(name)), daemon=True) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(found) in (["a", "b"], ["a", "a"], ["b", "b"])  # either may have been told by the other one
+    assert not cache._flights
+
+
+def test_a_coroutine_that_awaits_a_task_that_awaits_its_result_goes_on_after_the_seconds_of_the_lock(
+    cache: zlmdb.Cache[str, Any],
+) -> None:
+    calls: list[int] = []
+
+    @cache.memoize(lock=0.05)
+    async def same() -> int:
+        calls.append(1)
+        return 1 if len(calls) == 2 else 1 + await asyncio.create_task(same())
+
+    async def main() -> int:
+        return await asyncio.wait_for(same(), 20)
+
+    assert asyncio.run(main()) == 2
+    assert not cache._flights
+
+
 def test_a_block_whose_end_was_interrupted_is_over(cache: zlmdb.Cache[str, Any]) -> None:
     with cache.transact():
         cache["a"] = 1

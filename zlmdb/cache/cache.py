@@ -462,8 +462,8 @@ class Cache(CachePending[K, V]):
         ``function.__cache_key__(...)`` is the key of a call. The keys of the cache must be texts.
 
         A result is computed by one caller at a time: others, in this process or another, wait for it. If that process
-        dies, another caller computes after *lock* seconds. An exception is not kept; threads that wait for it compute
-        in turn.
+        dies, or takes longer, another caller computes after *lock* seconds. An exception is not kept; threads that wait
+        for it compute in turn.
         """
         if others:
             refuse_options("memoize", others)
