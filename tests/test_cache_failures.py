@@ -191,6 +191,17 @@ def test_a_limit_may_be_any_number_of_bytes(limit: Any) -> None:
         assert cache["a"] == 1
 
 
+def test_a_cull_of_small_entries_spares_the_rest(cache: zlmdb.Cache[str, Any]) -> None:
+    """All entries were deleted, as each takes several times the bytes of its value."""
+    with cache.transact():
+        for number in range(5000):
+            cache[str(number)] = number
+    cache._size_limit = cache.volume() * 2 // 3
+    cache.cull()
+    assert cache.volume() <= cache._size_limit
+    assert len(cache) > 2000
+
+
 def test_a_cull_in_a_block_deletes_no_more_than_what_is_too_much(cache: zlmdb.Cache[str, Any]) -> None:
     """All entries were deleted, as the size of the file does not change before the end of the block."""
     with cache.transact():

@@ -411,8 +411,7 @@ class Cache(CachePending[K, V]):
         self._measure_outside()
         while self._policy != "none" and self._excess > 0 and len(self):
             deleted += self._do(lambda t: self._evict_some(t, _PAGE, self._excess))
-            if self._excess <= 0:
-                self._measure_outside()
+            self._measure_outside()  # each time: a small entry takes several times the bytes that were counted
         return deleted
 
     def _in_steps(self, forget: Callable[[Any], tuple[int, int]]) -> int:
