@@ -58,7 +58,7 @@ def path_of(path: Any) -> Optional[str]:
         raise TypeError(f"expected a path, or None for a cache in memory, got {path!r}: zlmdb.Cache(path)")
     if path is None:
         return None
-    text = os.fspath(path)
+    text: str = os.fspath(path)
     return os.path.abspath(text) if text else text  # an empty one is refused, and is not the working directory
 
 
