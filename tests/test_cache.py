@@ -917,6 +917,20 @@ def test_a_cache_in_a_file_can_be_pickled(memory: zlmdb.Cache[str, Any], tmp_pat
         pickle.dumps(memory)
 
 
+def test_a_cache_stays_where_it_is_when_the_program_goes_to_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with zlmdb.Cache("cache") as cache:
+        cache["a"] = 1
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        with pickle.loads(pickle.dumps(cache)) as other:
+            assert other["a"] == 1
+    assert os.listdir() == []
+    assert (tmp_path / "cache" / "boot").read_text() == "clean"
+
+
 def test_seconds_beyond_all_floats_are_for_ever_or_over() -> None:
     with zlmdb.Cache(None) as cache:
         cache.set("ever", 1, expire=10**400)

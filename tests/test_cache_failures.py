@@ -191,6 +191,17 @@ def test_a_limit_may_be_any_number_of_bytes(limit: Any) -> None:
         assert cache["a"] == 1
 
 
+def test_a_cull_of_small_entries_spares_the_rest(cache: zlmdb.Cache[str, Any]) -> None:
+    """All entries were deleted, as each takes several times the bytes of its value."""
+    with cache.transact():
+        for number in range(5000):
+            cache[str(number)] = number
+    cache._size_limit = cache.volume() * 2 // 3
+    cache.cull()
+    assert cache.volume() <= cache._size_limit
+    assert len(cache) > 2000
+
+
 def test_a_cull_in_a_block_deletes_no_more_than_what_is_too_much(cache: zlmdb.Cache[str, Any]) -> None:
     """All entries were deleted, as the size of the file does not change before the end of the block."""
     with cache.transact():
@@ -312,6 +323,48 @@ def test_a_cancelled_or_slow_coroutine_is_computed_by_another(cache: zlmdb.Cache
     with cache._db.read() as t:
         tables: Any = t
         assert not len(tables.pending)
+
+
+def test_threads_that_wait_for_each_others_results_go_on_after_the_seconds_of_the_lock(
+    cache: zlmdb.Cache[str, Any],
+) -> None:
+    together = threading.Barrier(2)
+    other = {"a": "b", "b": "a"}
+    began: list[str] = []
+
+    @cache.memoize(lock=0.05)
+    def crossed(name: str) -> str:
+        began.append(name)
+        if len(began) > 2:
+            return name
+        together.wait(20)
+        return crossed(other[name])
+
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda name=name: found.append(crossed(name)), daemon=True) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(found) in (["a", "b"], ["a", "a"], ["b", "b"])  # either may have been told by the other one
+    assert not cache._flights
+
+
+def test_a_coroutine_that_awaits_a_task_that_awaits_its_result_goes_on_after_the_seconds_of_the_lock(
+    cache: zlmdb.Cache[str, Any],
+) -> None:
+    calls: list[int] = []
+
+    @cache.memoize(lock=0.05)
+    async def same() -> int:
+        calls.append(1)
+        return 1 if len(calls) == 2 else 1 + await asyncio.create_task(same())
+
+    async def main() -> int:
+        return await asyncio.wait_for(same(), 20)
+
+    assert asyncio.run(main()) == 2
+    assert not cache._flights
 
 
 def test_a_block_whose_end_was_interrupted_is_over(cache: zlmdb.Cache[str, Any]) -> None:

@@ -163,6 +163,14 @@ def test_a_lease_can_be_extended_and_a_job_given_back(db: zlmdb.Database[Store])
         assert again.attempts == 1
 
 
+def test_leases_can_be_in_a_set(memory: zlmdb.Database[Store]) -> None:
+    with memory.write() as t:
+        t.words.put("a")
+        t.words.put("b")
+        first, second = t.words.claim(), t.words.claim()
+    assert len({first, second, first}) == 2
+
+
 @pytest.mark.parametrize("end", ["done", "fail", "release"])
 def test_the_first_lease_stands_for_the_job_after_it_was_extended(db: zlmdb.Database[Store], end: str) -> None:
     """Each time, and also where the transaction that extended it was undone."""

@@ -57,7 +57,7 @@ class Lease(Generic[T]):
     """A job that a worker has claimed, until *until* in seconds since 1970."""
 
     key: JobKey
-    job: Job[T]
+    job: Job[T] = field(hash=False)  # it can be changed, and its body may have no hash
     # Where the job is since it was extended, and for how many seconds, the last one last: a transaction may be undone.
     _moved: list[tuple[JobKey, float]] = field(default_factory=list[tuple[JobKey, float]], repr=False, compare=False)
 

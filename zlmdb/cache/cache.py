@@ -411,8 +411,7 @@ class Cache(CachePending[K, V]):
         self._measure_outside()
         while self._policy != "none" and self._excess > 0 and len(self):
             deleted += self._do(lambda t: self._evict_some(t, _PAGE, self._excess))
-            if self._excess <= 0:
-                self._measure_outside()
+            self._measure_outside()  # each time: a small entry takes several times the bytes that were counted
         return deleted
 
     def _in_steps(self, forget: Callable[[Any], tuple[int, int]]) -> int:
@@ -462,8 +461,8 @@ class Cache(CachePending[K, V]):
         ``function.__cache_key__(...)`` is the key of a call. The keys of the cache must be texts.
 
         A result is computed by one caller at a time: others, in this process or another, wait for it. If that process
-        dies, another caller computes after *lock* seconds. An exception is not kept; threads that wait for it compute
-        in turn.
+        dies, or takes longer, another caller computes after *lock* seconds. An exception is not kept; threads that wait
+        for it compute in turn.
         """
         if others:
             refuse_options("memoize", others)

@@ -50,10 +50,16 @@ def is_same_boot(one: str, other: str) -> bool:
 
 
 def path_of(path: Any) -> Optional[str]:
-    """The *path* given for a cache, as a text. Raises TypeError for what is none, such as a database."""
+    """The *path* given for a cache, as a text that holds in any working directory, so that a cache can be closed there.
+
+    Raises TypeError for what is none, such as a database.
+    """
     if path is not None and not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"expected a path, or None for a cache in memory, got {path!r}: zlmdb.Cache(path)")
-    return None if path is None else os.fspath(path)
+    if path is None:
+        return None
+    text: str = os.fspath(path)
+    return os.path.abspath(text) if text else text  # an empty one is refused, and is not the working directory
 
 
 class CacheFile:

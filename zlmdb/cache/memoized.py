@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, TimeoutError
 from enum import Enum
 from functools import wraps
 from hashlib import blake2b
@@ -29,6 +29,9 @@ _FIRST_LOOK, _LAST_LOOK = 0.002, 0.05  # seconds between looks for what another 
 _LAMBDA = "<lambda>"
 AGAIN: Any = object()
 """In place of a result: whoever computed it was interrupted."""
+
+_LATE: Any = object()
+"""In place of a result: whoever computes it takes longer than its lock."""
 
 _OWN: Future[Any] = Future()
 """In place of a future: the caller itself computes it."""
@@ -104,6 +107,33 @@ class _Flight:
 def _forget(flights: dict[str, ReferenceType[_Flight]], key: str, flight: ReferenceType[_Flight]) -> None:
     if flights.get(key) is flight:
         flights.pop(key, None)
+
+
+def _overtake(flights: dict[str, ReferenceType[_Flight]], key: str, late: Future[Any]) -> None:
+    """Let another caller compute the value of *key* in place of the one who should have told *late*."""
+    known = flights.get(key)
+    flight = None if known is None else known()
+    if known is not None and flight is not None and flight.future is late:
+        _forget(flights, key, known)
+
+
+def _in_time(future: Future[Any], seconds: float) -> Any:
+    """The result of *future*; `_LATE` if there is none for so many seconds."""
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        return _LATE
+
+
+async def _ain_time(future: Future[Any], seconds: float) -> Any:
+    """As `_in_time`; whoever stops to wait does not stop the others."""
+    loop = running_loop()
+    waiter = waits_for(future, loop)
+    timer = loop.call_later(seconds, lambda: None if waiter.done() else waiter.set_result(_LATE))
+    try:
+        return await waiter
+    finally:
+        timer.cancel()
 
 
 def task_here() -> Optional[asyncio.Task[Any]]:
@@ -195,6 +225,7 @@ def memoized(
     if not isinstance(given, (int, float)) or isinstance(given, bool) or not given >= 0:
         raise TypeError(f"memoize(lock={lock!r}): expected the seconds that a computation may take")
     lock = min(lock, sys.float_info.max)  # an int may be beyond all floats
+    patience = min(lock, threading.TIMEOUT_MAX)  # callers in one process may wait for each other, and none would end
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
@@ -208,8 +239,10 @@ def memoized(
         while (first := flight.take_off(flights, found)) is not None:
             if first is _OWN:
                 return function(*args, **kwargs)
-            result = first.result()
-            if result is not AGAIN:
+            result = _in_time(first, patience)
+            if result is _LATE:
+                _overtake(flights, found, first)
+            elif result is not AGAIN:
                 return result
         result = AGAIN
         try:
@@ -246,8 +279,10 @@ def memoized(
         while (first := flight.take_off(flights, found)) is not None:
             if first is _OWN:
                 return await function(*args, **kwargs)
-            result = await waits_for(first, running_loop())  # whoever stops to wait does not stop the others
-            if result is not AGAIN:
+            result = await _ain_time(first, patience)
+            if result is _LATE:
+                _overtake(flights, found, first)
+            elif result is not AGAIN:
                 return result
         result = AGAIN
         try:
