@@ -1,4 +1,4 @@
-"""``fields`` after ``limit``: its function is asked of the records that come out, and of none that are skipped."""
+"""After ``limit``, functions of ``fields`` and ``group_by`` are asked of the records that come out, of no others."""
 
 from __future__ import annotations
 
@@ -69,3 +69,32 @@ def test_a_function_of_fields_is_asked_of_no_record_that_does_not_come_out(name:
                     for give in (called, lambda row: 10 // row.size):
                         assert read(query(t).fields(give)) == expect, (how, begin)
         assert 0 not in asked
+
+
+def _shares(row: Row) -> int:
+    return 10 // row.size
+
+
+GROUPS: dict[str, tuple[Callable[[Any], Any], Callable[[list[int]], Any]]] = {
+    "count": (lambda group: group.count(), len),
+    "sum": (lambda group: group.fields(_shares).sum(), lambda sizes: sum(10 // size for size in sizes)),
+    "rows": (lambda group: [row.size for row in group.values()], list),
+    "keys": (lambda group: group.keys().all(), list),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_functions_of_groups_are_asked_of_no_record_that_does_not_come_out(name: str) -> None:
+    query, sizes = QUERIES[name]
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.rows.update({size: Row(size, "ab"[size % 2]) for size in range(6)})
+        for begin in (db.read, db.write) * 2:
+            with begin() as t:
+                for how, (into, expected) in GROUPS.items():
+                    for by in (_shares, lambda row: 10 // row.size % 2):
+                        names = [by(Row(size, "")) for size in sizes]
+                        members = {one: [size for size in sizes if by(Row(size, "")) == one] for one in names}
+                        expect = {one: expected(member) for one, member in members.items()}
+                        found = query(t).group_by(by, into)
+                        assert list(found.items()) == list(expect.items()), (how, begin)

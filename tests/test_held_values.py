@@ -75,6 +75,8 @@ BY_AN_INDEX: dict[str, tuple[Make, Any, Any]] = {
     "first": (lambda text: lambda p: p.name.startswith(text[0]), "n", "x"),
     "computed": (lambda form: lambda p: p.age == form["age"] + 1, {"age": 2}, {"age": 6}),
     "keys": (lambda form: lambda p: p.age in form.keys(), {3: "x", 4: "y"}, {7: "z"}),  # noqa: SIM118
+    "values": (lambda form: lambda p: p.age in form.values(), {"x": 3, "y": 4, "z": 3}, {"z": 7}),
+    "no values": (lambda form: lambda p: p.age in form.values(), {"x": 3}, {}),
     "percent": (lambda age: lambda p: p.name == "n%s" % age, 3, 7),  # noqa: UP031
     "percent of an element": (lambda form: lambda p: p.name == "n%d" % form["age"], {"age": 3}, {"age": 7}),  # noqa: UP031
     "percents": (lambda row: lambda p: p.name == "%s%d" % (row[0], row[1]), ("n", 3), ("n", 7)),  # noqa: UP031
@@ -102,6 +104,22 @@ def test_it_is_what_the_container_holds_when_the_query_runs(t: Any) -> None:
         form["age"] = age
         assert asked.keys().all() == [key for key, person in t.persons.items() if person.age == age]
         assert asked.count() == asked.keys().count() == len(asked.keys().all())
+
+
+def test_the_values_of_a_dict_are_compared_as_python_does(t: Any) -> None:
+    form: dict[str, Any] = {}
+
+    def asked() -> Any:
+        return t.persons.where(lambda p: p.age in form.values())
+
+    before = asked()
+    for values in ([3], [3, 4], [3, "3"], [None], [[3], 4], [3.0, 4.5], [True, 1], [float("nan")], [2**70], []):
+        form.clear()
+        form.update(enumerate(values))
+        expected = [key for key, person in t.persons.items() if person.age in values]
+        for one in (before, asked(), asked()):
+            assert one.keys().all() == expected
+            assert one.count() == len(expected)
 
 
 def test_a_key_that_is_not_there_is_the_error_of_the_function(t: Any) -> None:

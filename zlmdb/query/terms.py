@@ -69,7 +69,9 @@ class Origin(NamedTuple):
         node, parameters = self.node, askings[self.number].parameters
         if isinstance(node, Parameter):
             return parameters[node.number]
-        return node.evaluate(Given((), parameters)) if node.settled else value_of(node, parameters)
+        if node.settled or _is_values(node):
+            return node.evaluate(Given((), parameters))
+        return value_of(node, parameters)
 
 
 class Term(NamedTuple):
@@ -163,7 +165,9 @@ def _part_of(node: Item) -> Optional[Union[str, int]]:
     return key if type(key) is int or (type(key) is str and hasattr(node.holder.known.cls, "__total__")) else None
 
 
-MEMBERS = (tuple, frozenset, list, set, dict, range)
+_VALUES: Any = type(dict[Any, Any]().values())
+
+MEMBERS: tuple[Any, ...] = (tuple, frozenset, list, set, dict, range, _VALUES)
 """What an index may look for one of."""
 
 SIDES = {"<": "upper", "<=": "upper", ">": "lower", ">=": "lower"}
@@ -273,10 +277,17 @@ def _is_held(node: Node, parameters: Sequence[Any]) -> bool:
 
 
 def _members(node: Node, asking: Asking) -> Any:
-    """As `value_of`, or what is now in a captured list or set: it stays while the query runs."""
+    """As `value_of`, or what is now in a captured list, set, or the values of a dict: it stays while the query runs."""
     if isinstance(node, Parameter) and not node.settled:
         return asking.parameters[node.number]
-    return value_of(node, asking.parameters)
+    return node.evaluate(Given((), asking.parameters)) if _is_values(node) else value_of(node, asking.parameters)
+
+
+def _is_values(node: Node) -> bool:
+    """Whether *node* is ``given.values()`` of a captured dict."""
+    if not isinstance(node, Method) or node.name != "values" or node.arguments or node.names:
+        return False
+    return isinstance(node.holder, Parameter) and node.holder.known.cls is dict
 
 
 def is_present(known: Known) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -10,7 +11,7 @@ from ...handlers import let_through
 from ...query.following import Followed
 from ...query.plan import Choice
 from ...query.prepared import Prepared
-from ...query.projection import ENGINE_KEYS, PAIRS
+from ...query.projection import ENGINE_KEYS, HITS, KEYS, PAIRS, VALUES, Projection
 from ...query.translated import Give, want_of
 from ..scan import while_open
 
@@ -47,26 +48,34 @@ def few(
 
 
 def asked_last(running: Running, gives: Sequence[Give], one: bool) -> Optional[Iterator[Any]]:
-    """What the only one of *gives* says of each record that comes out, if it may raise: it is asked of no others."""
-    give = gives[0]
-    if not one or len(gives) > 1 or not isinstance(give, Followed):
+    """What *gives* say of each record that comes out, if a function of them may raise: it is asked of no others."""
+    functions = [give for give in gives if isinstance(give, Followed)]
+    for give in functions:
+        running.settle(give)
+    if not any([give.node.risky for give in functions]) or (one and len(gives) > 1):
         return None
-    running.settle(give)
-    if not give.node.risky:
+    if not all([isinstance(give, Followed) or give in _OF_PAIRS for give in gives]):
         return None
-    rows = _asked(give, running.rows(PAIRS))
+    parts = [_OF_PAIRS[give] if isinstance(give, Projection) else partial(_asked, give) for give in gives]
+    pairs = running.rows(PAIRS)
+    rows = map(parts[0], pairs) if one else (tuple([part(pair) for part in parts]) for pair in pairs)
     return rows if running.at_once else while_open(running.table, lambda: rows)
 
 
-def _asked(give: Followed, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Any]:
-    for pair in pairs:
-        record = pair if give.keyed else pair[1:]
-        try:
-            row = give(*record)
-        except Exception as error:
-            let_through(error)
-            row = give.function(*record)  # raises at the line of the program
-        yield row
+_OF_PAIRS: Mapping[Projection, Callable[[tuple[Any, Any]], Any]] = {
+    KEYS: itemgetter(0),
+    VALUES: itemgetter(1),
+    HITS: lambda _: None,
+}
+
+
+def _asked(give: Followed, pair: tuple[Any, Any]) -> Any:
+    record = pair if give.keyed else pair[1:]
+    try:
+        return give(*record)
+    except Exception as error:
+        let_through(error)
+        return give.function(*record)  # raises at the line of the program
 
 
 def linked_order(running: Running) -> Optional[LinkedOrder]:
