@@ -31,6 +31,7 @@ import zlmdb
 import zlmdb.query
 import zlmdb.tables
 from zlmdb import codegen
+from zlmdb.query.terms import CAP
 
 # Bounds of the planner and of cached plans, and what they may be instead.
 BOUNDS: dict[str, list[int]] = {
@@ -62,6 +63,8 @@ def lowered(chance: Random, share: float) -> Iterator[None]:
                     more = 2 if bound in OFTEN else 1
                     chosen[bound, value] = chance.choice(values) if chance.random() < share * more else None
                 lower = chosen[bound, value]
+                if bound == "FEW" and (cap := chosen.get(("CAP", CAP))) is not None:  # which it never exceeds
+                    lower = min(cap, value if lower is None else lower)
                 if lower is not None:
                     before.append((module, bound, value))
                     setattr(module, bound, lower)
