@@ -82,6 +82,7 @@ def test_a_record_comes_once_in_a_range_at_its_first_element(books: Any) -> None
     assert every.order_by(lambda b: b.title).fields(lambda b: b.title).all() == ["four", "one", "two"]
     assert every.group_by(lambda b: len(b.tags), lambda g: g.count()) == {3: 2, 1: 1}
     assert str(every.explain()) == "read   index by_tag of books"
+    assert repr(every.explain()) == str(every.explain())  # in a shell
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -44,3 +44,7 @@ class Plan(NamedTuple):
         lines += [f"called {one}" for one in self.called]
         lines += [f"not    {one}" for one in self.rejected]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """What a shell shows."""
+        return str(self)
