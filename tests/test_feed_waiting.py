@@ -268,7 +268,7 @@ FORKER = """if 1:
 
 @pytest.mark.once  # its processes have to start, which takes a while on PyPy
 @pipes
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_task_is_woken_though_a_forked_child_has_ended_it_for_itself(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path, Store, durability="none") as db:
         process = start(FORKER, tmp_path, ROOT)
@@ -277,7 +277,7 @@ def test_a_task_is_woken_though_a_forked_child_has_ended_it_for_itself(tmp_path:
 
 
 @pipes
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_that_waits_takes_no_ring_from_its_parent(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path, Store, durability="none") as db:
         bell = db.changes(Users)._bell()

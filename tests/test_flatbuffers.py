@@ -1256,7 +1256,7 @@ def test_what_its_own_constructor_cannot_make_again_is_not_stored(value: Any) ->
         serializer(FlatBuffers[type(value)]).encode(value)
 
 
-@pytest.mark.skipif(msgspec is None, reason="its Structs; there is no msgspec for PyPy")
+@pytest.mark.skipif(msgspec is None, reason="of Structs of msgspec, which does not install on PyPy")
 def test_structs_of_a_function_find_each_other_by_localns() -> None:
     Inner = msgspec.defstruct("Inner", [("a", int)])
     Outer = msgspec.defstruct("Outer", [("x", "Inner"), ("y", int, 3)])

@@ -205,7 +205,7 @@ class Ranged(Generic[I, K, V]):
         """
         if more or fields:
             refuse_where(more, fields)
-        if self.__class__ is FUNCTION:
+        if matches is None and self.__class__ is FUNCTION:
             refuse_class("where")
         return self._chosen(None, False, None)._asked(matches)
 
@@ -220,7 +220,7 @@ class Ranged(Generic[I, K, V]):
         """
         if more or options:
             refuse_call("order_by", more, options)
-        if self.__class__ is FUNCTION:
+        if by is None and self.__class__ is FUNCTION:
             refuse_class("order_by")
         return self._chosen(None, False, None)._sorted_by(by, reverse)
 
@@ -241,7 +241,7 @@ class Ranged(Generic[I, K, V]):
         """
         if more or options:
             refuse_call("fields", more, options)
-        if self.__class__ is FUNCTION:
+        if give is None and self.__class__ is FUNCTION:
             refuse_class("fields")
         return self._chosen(None, False, None).fields(give)
 
@@ -254,7 +254,7 @@ class Ranged(Generic[I, K, V]):
 
         Short for ``select().group_by(...)``, see `Selection.group_by`.
         """
-        if self.__class__ is FUNCTION:
+        if into is None and self.__class__ is FUNCTION:
             refuse_class("group_by")
         return self._chosen(None, False, None).group_by(by, into)
 
