@@ -241,7 +241,7 @@ class Ranged(Generic[I, K, V]):
         """
         if more or options:
             refuse_call("fields", more, options)
-        if give is None and self.__class__ is FUNCTION:
+        if self.__class__ is FUNCTION:
             refuse_class("fields")
         return self._chosen(None, False, None).fields(give)
 
@@ -254,7 +254,7 @@ class Ranged(Generic[I, K, V]):
 
         Short for ``select().group_by(...)``, see `Selection.group_by`.
         """
-        if into is None and self.__class__ is FUNCTION:
+        if self.__class__ is FUNCTION:
             refuse_class("group_by")
         return self._chosen(None, False, None).group_by(by, into)
 
