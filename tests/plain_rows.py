@@ -87,3 +87,37 @@ class Pairs(Rows):
         for row in self.rows:
             groups.setdefault(called(by, *row), []).append(row)
         return {key: into(Pairs(rows)) for key, rows in groups.items()}
+
+
+class Records(Pairs):
+    """The pairs of a table, in the order of their keys, with what a table does by its keys."""
+
+    def __init__(self, rows: Iterable[tuple[Any, Any]]) -> None:
+        super().__init__(rows)
+        self.known = dict(self.rows)
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.known
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.known[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self.known.get(key, default)
+
+    def select(self, start: Any = None, stop: Any = None, *, reverse: bool = False, through: Any = None) -> Pairs:
+        rows = [
+            (k, v) for k, v in self.rows
+            if (start is None or k >= start) and (stop is None or k < stop) and (through is None or k <= through)
+        ]  # fmt: skip
+        return Pairs(rows[::-1] if reverse else rows)
+
+
+class ByKey:
+    """An index, or what else has the pairs of one key: none are as if it had no such key."""
+
+    def __getitem__(self, key: Any) -> Pairs:
+        raise NotImplementedError
+
+    def __contains__(self, key: Any) -> bool:
+        return bool(self[key])

@@ -24,7 +24,7 @@ from random import Random
 from types import new_class
 from typing import Annotated, Any, NamedTuple, Optional
 
-from plain_rows import Pairs
+from plain_rows import ByKey, Pairs, Records
 
 import zlmdb
 from zlmdb import desc
@@ -194,23 +194,7 @@ def spec_of(chance: Random) -> Spec:
 # -- the same over plain dicts -----------------------------------------------------------------------------------------
 
 
-class PlainTable(Pairs):
-    def __init__(self, records: dict[Any, Any]) -> None:
-        super().__init__(sorted(records.items()))
-        self.records = records
-
-    def select(self, reverse: bool = False) -> Pairs:
-        return Pairs(self.rows[::-1] if reverse else self.rows)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.records[key]
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return self.records.get(key, default)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self.records
-
+class PlainTable(Records):
     def __getattr__(self, name: str) -> Any:
         link = next((one for one in LINKS if one.name == name), None)
         if link is None:
@@ -218,15 +202,12 @@ class PlainTable(Pairs):
         return PlainIndex(self, link)
 
 
-class PlainIndex:
+class PlainIndex(ByKey):
     def __init__(self, table: PlainTable, link: Link) -> None:
         self.table, self.link = table, link
 
     def __getitem__(self, key: Any) -> Pairs:
         return Pairs(row for row in self.table.rows if key in self.link.keys(row[1]))
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self[key])
 
 
 class Model:
@@ -241,7 +222,8 @@ class Model:
         return [LINKS[number] for number in self.spec.links]
 
     def plain(self) -> Any:
-        return type("Plain", (), {name: PlainTable(copy.deepcopy(rows)) for name, rows in self.records.items()})()
+        rows = {name: sorted(copy.deepcopy(rows).items()) for name, rows in self.records.items()}
+        return type("Plain", (), {name: PlainTable(some) for name, some in rows.items()})()
 
     def dangles(self, table: str, key: int, value: Any) -> bool:
         old = self.records[table].get(key)

@@ -584,6 +584,8 @@ TEXTS: list[Function] = [
     lambda n, w: lambda u: len(u.name.replace(f"{n}", f"{w}{n}")) > 3,
     lambda n, w: lambda u: u.name == "A{}".format(n) or u.name.startswith("{0:>2}{0}{x:03}".format(n, x=w)),  # noqa: UP032
     lambda n, w: lambda u: f"{n}" in u.name or f"t{w}" not in u.tags,
+    lambda n, w: lambda u: u.name == f"A{n.strip()}" or u.name > f"{w}{n.replace('n', n)}{len(n)}{n.upper():>2}",
+    lambda n, w: lambda u: u.name == n.join(f"{w}{n.lower()}") or u.name.startswith(f"{w}{n.upper()}"),
 ]
 
 

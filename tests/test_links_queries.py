@@ -251,6 +251,40 @@ def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monk
         assert [k for k, b in t.books.items() if t.authors[b.author].name == "a1"] == []
 
 
+def test_a_record_that_is_the_same_for_all_is_looked_up_for_the_index(db: Any) -> None:
+    def asked(t: Any, n: int) -> list[tuple[Any, Callable[[Any], bool], str]]:
+        return [
+            (t.books, lambda b: b.author == t.authors[n].mentor, "by_author"),
+            (t.authors, lambda a: a.born == t.authors[n].born + 1, "by_born"),
+            (t.authors, lambda a: a.name == t.authors[t.books[n].author].initial + "1", "by_name"),
+        ]
+
+    def keys(table: Any, asks: Any, *, plain: bool) -> Any:
+        try:
+            return [key for key, one in table.items() if asks(one)] if plain else table.where(asks).keys().all()
+        except KeyError as error:
+            return str(error)
+
+    for n in (2, 4, 1, 3, 777, 2):  # 3 has no mentor, and there is no record 777
+        with db.read() as t:
+            for table, asks, index in asked(t, n):
+                if n not in (3, 777):
+                    assert table.where(asks).explain().indexes == (index,)
+                for _ in range(2):
+                    assert keys(table, asks, plain=False) == keys(table, asks, plain=True)
+
+
+def test_a_record_that_is_the_same_for_all_may_be_written_in_between() -> None:
+    with zlmdb.open(None, Library) as db, db.write() as t:
+        fill(t)
+        seen = []
+        for key, _ in t.authors.where(lambda a: a.born == t.authors[49].born):
+            seen.append(key)
+            if len(seen) == 2:
+                t.authors[49] = Author("new", 6)
+        assert seen == [0, 7, *range(13, 49, 7), 49]
+
+
 def test_a_missing_record_raises_where_python_would(db: Any) -> None:
     with db.read() as t:
         for give in (lambda b: t.authors[b.author + 40].name, lambda b: t.authors[b.author + 40]):

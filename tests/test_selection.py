@@ -504,6 +504,23 @@ def test_a_selection_goes_on_behind_a_savepoint(t: Any, way: Any, reverse: bool,
 
 
 @directions
+def test_what_a_savepoint_puts_back_is_visited(t: Any, way: Any, reverse: bool) -> None:
+    seen = []
+    for row in way(t.seq.select(reverse=reverse)):
+        key = key_of(row)
+        seen.append(key)
+        with suppress(ZeroDivisionError), t.txn.savepoint():
+            for again in (30, 40, 60, 70):
+                del t.seq[again]
+                t.seq[again] = "again"
+            raise ZeroDivisionError
+        if key == 50:
+            with t.txn.savepoint():
+                t.seq[45] = t.seq[55] = "new"
+    assert seen == sorted(TENS, reverse=reverse)
+
+
+@directions
 def test_a_selection_begun_in_a_savepoint_goes_on_after_it(t: Any, way: Any, reverse: bool) -> None:
     with t.txn.savepoint():
         rows = way(t.seq.select(reverse=reverse))
@@ -585,6 +602,22 @@ def test_an_index_selection_goes_on_behind_a_savepoint(t: Any, through: Any, rev
                     raise ZeroDivisionError
     expected = set(TENS) if fails else {*TENS} - {20 if reverse else 80}
     assert seen == sorted(expected, reverse=reverse)
+
+
+@directions
+def test_what_a_savepoint_puts_back_into_an_index_is_visited(t: Any, through: Any, reverse: bool) -> None:
+    for key in TENS:
+        put_city(t, key)
+    seen = []
+    for key in through(t, reverse=reverse):
+        seen.append(key)
+        with suppress(ZeroDivisionError), t.txn.savepoint():
+            for again in (30, 40, 60, 70):
+                del t.cities[again]
+                put_city(t, again)
+                t.cities[again] = City(f"c{110 - again:04}x", (110 - again) // 30)
+            raise ZeroDivisionError
+    assert seen == sorted(TENS, reverse=reverse)
 
 
 @directions

@@ -15,7 +15,7 @@ from typing import Any
 from unicodedata import normalize
 from uuid import UUID
 
-from plain_rows import Pairs, Rows
+from plain_rows import ByKey, Pairs, Records, Rows
 from wide_records import CITIES, DAYS, DECS, KEYS, MOMENTS, OF_OWNER, TEXTS, UIDS, Kind, Shape, Spec
 
 from zlmdb import desc
@@ -132,34 +132,18 @@ def said(found: Any) -> Any:
     return repr(found)
 
 
-class Table(Pairs):
+class Table(Records):
     """A list of pairs with what a table has; its indexes are those of *shapes*."""
 
     def __init__(self, rows: list[Any], shapes: dict[str, Shape]) -> None:
         super().__init__(rows)
-        self._shapes, self._known = shapes, dict(rows)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._known
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._known[key]
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        return self._known.get(key, default)
-
-    def select(self, start: Any = None, stop: Any = None, *, reverse: bool = False, through: Any = None) -> Pairs:
-        rows = [
-            (k, v) for k, v in self.rows
-            if (start is None or k >= start) and (stop is None or k < stop) and (through is None or k <= through)
-        ]  # fmt: skip
-        return Pairs(rows[::-1] if reverse else rows)
+        self._shapes = shapes
 
     def __getattr__(self, name: str) -> PlainIndex:
         return PlainIndex(self.rows, OF_OWNER if name == "of_owner" else self._shapes[name.removeprefix("by_")])
 
 
-class PlainIndex:
+class PlainIndex(ByKey):
     def __init__(self, rows: list[Any], shape: Shape) -> None:
         down = (*shape.down, False, False, False)
 
@@ -189,9 +173,6 @@ class PlainIndex:
     def __getitem__(self, key: Any) -> Pairs:
         wanted = self.place(key if isinstance(key, tuple) else (key,))
         return Pairs((pk, v) for one, pk, v in self.entries if one == wanted)
-
-    def __contains__(self, key: Any) -> bool:
-        return bool(self[key])
 
 
 # -- queries -----------------------------------------------------------------------------------------------------------

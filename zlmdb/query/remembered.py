@@ -161,7 +161,7 @@ class Remembered(dict[Any, Any]):
     def _first(self, key: Any) -> Any:
         """As it looks up what is missing, before anything was."""
         table = self._found()
-        if not _can_be_read(table, still=self.still) or not self._looks_up(table):
+        if not can_be_read(table, still=self.still) or not self._looks_up(table):
             return self._look(key)
         self._get, self._handle = table._get, table._db
         self._load = _narrow(table, self.paths) or table._load
@@ -220,7 +220,7 @@ class RememberedKeys(Remembered):
         return self.look(key)
 
 
-def _can_be_read(table: Any, *, still: bool) -> bool:
+def can_be_read(table: Any, *, still: bool) -> bool:
     """Whether the engine's own functions find what ``table[key]`` does, as long as the query runs."""
     return (still or not table._txn._write) and bool(table._steady)
 
@@ -252,7 +252,7 @@ def _objects(table_of: Callable[[], Any], paths: Sequence[Path], *, still: bool)
 
     def read(table: Any, key: Any) -> Any:
         if not loads:
-            loads.append(_narrow(table, paths) if _can_be_read(table, still=still) else None)
+            loads.append(_narrow(table, paths) if can_be_read(table, still=still) else None)
         load = loads[0]
         if load is not None:
             try:

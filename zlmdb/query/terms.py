@@ -26,6 +26,7 @@ from .following.operations import (
     Not,
 )
 from .following.sight import has_plain_zone, is_constant
+from .remembered import can_be_read
 from .texts import transformed
 
 Subject = tuple[Union[str, int], ...]
@@ -254,9 +255,9 @@ def element_terms(asking: Asking) -> list[Term]:
 
 def value_of(node: Node, parameters: Sequence[Any]) -> Any:
     """The value of *node* with the captured *parameters*; `NOTHING` if it depends on more than these, or raises."""
-    if not (node.settled or _is_held(node, parameters)):
-        return NOTHING
     try:
+        if not (node.settled or _is_held(node, parameters)):
+            return NOTHING
         value = node.evaluate(Given((), parameters))
     except Exception as error:  # it raises for each record, then
         let_through(error)
@@ -267,8 +268,12 @@ def value_of(node: Node, parameters: Sequence[Any]) -> Any:
 def _is_held(node: Node, parameters: Sequence[Any]) -> bool:
     """Whether *node* is an element of a captured dict or list, or computed with one: ``form["year"] - 1``.
 
-    It stays while the query runs.
+    Or a record with such a key, in a read transaction: ``t.orders[number].user``. It stays while the query runs.
     """
+    if isinstance(node, Link):
+        return _is_held(node.key, parameters) and can_be_read(node.holder.evaluate(Given((), parameters)), still=False)
+    if isinstance(node, Attribute) and not node.settled:
+        return isinstance(node.holder, (Attribute, Link)) and _is_held(node.holder, parameters)
     if isinstance(node, Parameter):
         return node.settled or kind_of(parameters[node.number]) in CONTAINERS
     if isinstance(node, (Item, Binary)) or (isinstance(node, Method) and node.name == "get"):

@@ -38,7 +38,8 @@ class Savepoints(TransactionState):
             )
         self._pause()
         children: list[Any] = []
-        counts = self._puts, self._dels, len(self._hooks)
+        noted = 0 if self._scans is None else len(self._scans.journal)
+        counts = self._puts, self._dels, len(self._hooks), noted
         try:
             self._enter_savepoint(parent, children)
             yield self
@@ -79,7 +80,7 @@ class Savepoints(TransactionState):
                 self._fail(error)
             raise
 
-    def _leave_savepoint(self, parent: Any, children: list[Any], counts: tuple[int, int, int]) -> None:
+    def _leave_savepoint(self, parent: Any, children: list[Any], counts: tuple[int, int, int, int]) -> None:
         """Undo the savepoint, unless it was merged or the transaction has ended. Calling this twice is allowed."""
         inside = parent in self._outer
         if self._raw is None or not (children or inside):
@@ -119,12 +120,14 @@ class Savepoints(TransactionState):
         for table in self._tables.values():
             table._use(raw)
 
-    def _undo(self, counts: tuple[int, int, int]) -> None:
+    def _undo(self, counts: tuple[int, int, int, int]) -> None:
         stats = self._stats
         if stats is not None:
             stats.puts = max(0, stats.puts + counts[0] - self._puts)  # they may have been reset meanwhile
             stats.dels = max(0, stats.dels + counts[1] - self._dels)
-        self._puts, self._dels, hooks = counts
+        self._puts, self._dels, hooks, noted = counts
+        if self._scans is not None:
+            self._scans.undo(noted)
         for hook in self._hooks[hooks:]:
             hook(False)
         del self._hooks[hooks:]

@@ -18,6 +18,9 @@ class Written(NamedTuple):
     new: Optional[bytes]
 
 
+_UNDONE = Written(b"", b"", None, None)  # of no space
+
+
 class Running(Protocol):
     """A running scan, as the transaction sees it."""
 
@@ -68,6 +71,10 @@ class Scans:
     def watches(self, spaces: Iterable[Optional[bytes]]) -> bool:
         """Whether writes to one of *spaces* must be noted."""
         return any(space in self._watched for space in spaces)
+
+    def undo(self, mark: int) -> None:
+        """Forget what was noted from *mark* on: a savepoint undoes it. What scans have read is as long as before."""
+        self.journal[mark:] = [_UNDONE] * (len(self.journal) - mark)
 
     def runs(self, spaces: Iterable[Optional[bytes]]) -> bool:
         """Whether a scan of one of *spaces* is not paused."""

@@ -136,7 +136,7 @@ class TransactionEnd(Savepoints):
         if self._hooks:
             undone(self._hooks)
             self._hooks.clear()
-        self._undo((0, 0, 0))
+        self._undo((0, 0, 0, 0))
 
     # -- what an interrupt left open ------------------------------------------------------------------------------
 

@@ -326,6 +326,7 @@ class IndexScan(Scan):
     def _catch_up(self) -> None:
         """Note which records moved, as seen from the last entry that was read."""
         position, reverse, strays, skipped = self._position, self._reverse, self._strays, self._skipped
+        first, end = self._index.storage.lower, self._index.storage.upper
 
         def is_ahead(entry: Optional[bytes]) -> bool:
             if entry is None or not self._lower <= entry < self._upper:
@@ -333,6 +334,8 @@ class IndexScan(Scan):
             return position is None or (entry < position if reverse else entry > position)
 
         for _, primary, old, new in self._news():
+            if not any([one is not None and first <= one < end for one in (old, new)]):
+                continue  # the entry stays, or it is one of another index in the same keyspace
             if primary in strays or (is_ahead(old) and primary not in skipped):  # not visited yet
                 strays.pop(primary, None)
                 if new is not None and not is_ahead(new):

@@ -51,24 +51,28 @@ def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) ->
             return one if above == 1 else None  # it is what is searched for
         if is_percent(one) and above == 1:
             return one
-        if name in _CALLS:
-            return one if above < (one.arg or 0) else None
+        if name in _CALLS and above < (one.arg or 0):
+            return one
         if name == "BUILD_STRING" and (joined or above >= (one.arg or 0)):
             above = max(above - (one.arg or 0) + 1, 0)
             continue
-        if name.startswith(_LOADS):
-            given = name.count("LOAD_FAST") or 1
+        if name in _CALLS:
+            taken, given = (one.arg or 0) + 2, 1  # a function and NULL, or a method and what it is of
+        elif name == "CALL_FUNCTION":  # until Python 3.10
+            taken, given = (one.arg or 0) + 1, 1
+        elif name.startswith(_LOADS):
+            given = (name.count("LOAD_FAST") or 1) + ("NULL" in one.argrepr)
         elif name in ("BINARY_SUBSCR", "BINARY_OP"):
             taken, given = 2, 1
         elif name == "BUILD_TUPLE":
             taken, given = one.arg or 0, 1
-        elif name in ("LOAD_ATTR", "CONVERT_VALUE"):
-            taken = given = 1
+        elif name in ("LOAD_ATTR", "LOAD_METHOD", "CONVERT_VALUE"):
+            taken, given = 1, 1 + (name == "LOAD_METHOD" or "NULL" in one.argrepr)
         elif is_format(one):
             taken, given = 2 if name == "FORMAT_WITH_SPEC" or (one.arg or 0) & 4 else 1, 1
         elif name != "PRECALL":  # of Python 3.11, before a call
             return None
-        if above < taken or "NULL" in one.argrepr:  # of a method or function, which is called next
+        if above < taken:
             return None
         above += given - taken
     return None

@@ -165,6 +165,10 @@ class _Writer:
             add(f"{x} = value{number}")
             return
         asked = Asked(self.functions[origin.number], origin.node)
+        if asked.links:  # a record of a table, with a key that was captured
+            self.names[f"value{number}"] = origin.value
+            add(f"{x} = value{number}(functions)")
+            return
         expression = asked.source(number, self.names)
         add(f"function = functions[{origin.number}]")
         for one in asked.numbers:

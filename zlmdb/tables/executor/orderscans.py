@@ -42,22 +42,20 @@ def order_scan(running: Running, access: Access, begin: Optional[Position]) -> A
     """The function that begins to read the records of *access* in its order, about from *begin* on, if it is given."""
     reads, selection, table = running.reads, running.selection, running.table
     bound, last = reads.bound(access), running.query.backwards
-    lower, upper = reads.ranges(access)[0]
+    within, backwards = reads.ranges(access)[0], last is not access.flipped
     if begin is not None:
         with suppress(*UNFIT):  # of a cursor that nobody gave out
-            lower, upper = _behind(running, access, bound, begin)
-    backwards = last is not access.flipped
+            within = _behind(running, access, within, begin, backwards=backwards)
     if bound is None:
-        return selection._with(lower=lower, upper=upper, reverse=backwards)._scan
+        return selection._with(lower=within[0], upper=within[1], reverse=backwards)._scan
     if access.ties:
-        return partial(_tied_scan, table, bound, (lower, upper), access.ties, backwards, last)
-    return partial(IndexScan, table, lower, upper, backwards, bound)
+        return partial(_tied_scan, table, bound, within, access.ties, backwards, last)
+    return partial(IndexScan, table, *within, backwards, bound)
 
 
-def _behind(running: Running, access: Access, bound: Optional[BoundIndex], begin: Position) -> Range:
-    """The range of *access* from *begin* on."""
-    backwards = running.query.backwards is not access.flipped
-    lower, upper = running.reads.ranges(access)[0]
+def _behind(running: Running, access: Access, within: Range, begin: Position, *, backwards: bool) -> Range:
+    """The part of *within*, the range of *access*, from *begin* on."""
+    bound, (lower, upper) = running.reads.bound(access), within
     first, last = running.reads.ranges(access.from_key(begin.key, backwards=backwards))[0]
     lower, upper = max(lower, first), min(upper, last)
     key = None if access.ties else access.whole_key(begin.key)
