@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..locks import undisturbed
-from .ended import CLOSED
+from .access import CLOSED
 from .transactionstate import TransactionState
 
 if TYPE_CHECKING:
