@@ -121,16 +121,6 @@ class OpenEnvironment(Maintenance):
     # -- what the engine can do ----------------------------------------------------------------------------------------
 
     @property
-    def can_grow(self) -> bool:
-        """Whether the map may grow when it is full."""
-        return self.engine.can_grow
-
-    @property
-    def can_nest(self) -> bool:
-        """Whether there are transactions inside transactions."""
-        return self.engine.nests
-
-    @property
     def shares_commits(self) -> bool:
         """Whether write blocks that wait for each other are stored by one commit."""
         return self.engine.lends and not self.provisional and self.engine.options.durability != "none"
@@ -280,7 +270,7 @@ class OpenEnvironment(Maintenance):
 
         The thread must be the writer. Whether the map grew.
         """
-        if not (self.full and self.can_grow):
+        if not (self.full and self.engine.can_grow):
             return False
         with self._alone() as alone:
             if alone:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from .. import errors
 from ..locks import monotonic as _clock
-from . import ending
+from . import programend
 from .futures import Submitted
 from .holds import is_stopped, refuse_to_wait, wake_some
 from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own, woken
@@ -59,7 +59,7 @@ class Groups:
     def __init__(self, store: Store) -> None:
         self._store = store
         # Whether a commit waits for the disk, and there are savepoints.
-        self._joins = store.can_nest and store.engine.options.durability != "none"
+        self._joins = store.engine.nests and store.engine.options.durability != "none"
         self._reset()
 
     def _reset(self) -> None:
@@ -122,8 +122,8 @@ class Groups:
         future._queues = self
         member = Member(fn, self._work, future)
         self._submit(db, member)
-        if ending.begun:
-            ending.work_here(self, db, member)
+        if programend.begun:
+            programend.work_here(self, db, member)
         return future
 
     def awaited(self, db: Runs, fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
@@ -151,8 +151,8 @@ class Groups:
             try:
                 self._start(db)
             except RuntimeError:
-                if ending.is_near() and not self.may_be_kept():
-                    ending.work_here(self, db, member)
+                if programend.is_near() and not self.may_be_kept():
+                    programend.work_here(self, db, member)
                     return
                 if self._withdraw(member):  # the caller gets no future: it is not to be stored later
                     self._submitted.pop(member, None)
@@ -173,7 +173,7 @@ class Groups:
             while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
                 while self._store.writer.owner != me.ident and _clock() < until:
                     self._work_now()
-                    going = ending.goes_on(waited[0], _LOOK_AGAIN)
+                    going = programend.goes_on(waited[0], _LOOK_AGAIN)
                     if not (self._worker is waited[0] if going is None else going):  # an interrupt stopped its start
                         break
                 ended.add(waited[0])
@@ -224,7 +224,7 @@ class Groups:
                 leads = True
                 if member.told:
                     return True
-                if not self._store.can_nest:
+                if not self._store.engine.nests:
                     self._withdraw(member)
                 if member not in self._queue:  # or it had a leader, who is gone
                     return True
@@ -410,8 +410,8 @@ class Groups:
     def _start(self, db: Runs) -> None:
         if is_stopped():
             raise RuntimeError("the program ends, and Python begins no more threads: write with run()")
-        ending.watch(self)
-        worker = threading.Thread(target=self._work_off, args=(db,), name=ending.WORKER, daemon=ending.begun)
+        programend.watch(self)
+        worker = threading.Thread(target=self._work_off, args=(db,), name=programend.WORKER, daemon=programend.begun)
         for one in list(self._workers):
             if one.ident is not None and not one.is_alive():
                 self._workers.pop(one, None)
@@ -436,7 +436,7 @@ class Groups:
         last: Optional[list[Member]] = None  # of what Python waits for
         while True:
             self._settle(db)
-            if last is None and not me.daemon and ending.is_due():
+            if last is None and not me.daemon and programend.is_due():
                 last = list(self._submitted)
             left = self._submitted if last is None else [one for one in last if one in self._submitted]
             if left or (last is None and not self._closing and self._work.acquire(timeout=_LINGER)):

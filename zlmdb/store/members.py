@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
 from contextlib import suppress
 from contextvars import Context, copy_context
+from opcode import opname
 from typing import Any, Optional, Protocol
 
+from ..handlers import code_of
 from ..locks import monotonic as _clock
 from .futures import Told
 from .results import BODIES, refuse_body
@@ -115,10 +118,24 @@ def any_of(member: Member, error: BaseException) -> bool:
 
 
 def is_own(member: Member, error: BaseException) -> bool:
-    """`Own` where signal handlers run, or other threads send exceptions."""
-    from .raisers import has_raised  # late: hardly any function raises such a thing
+    """`Own` where signal handlers run, or other threads send exceptions.
 
-    return has_raised(member.fn, error)
+    What another thread sends, and Ctrl-C, come at other instructions than ``raise``. In the main thread a signal
+    handler may have raised it, if its frame is there. False also where a function in C raised it, such as `sys.exit`:
+    nobody knows why.
+    """
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    codes = [trace.tb_frame.f_code]
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+        codes.append(trace.tb_frame.f_code)
+    if code_of(member.fn) not in codes or opname[codes[-1].co_code[trace.tb_lasti]] != "RAISE_VARARGS":
+        return False
+    if threading.current_thread() is not threading.main_thread():
+        return True
+    return not {code_of(signal.getsignal(one)) for one in signal.valid_signals()}.intersection(codes)
 
 
 def cancelled(_: Any) -> None:
