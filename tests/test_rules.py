@@ -50,7 +50,7 @@ ROWS = [
         "shown",
         "typeargs",
     ],
-    ["directories", "engines.environment", "engines.options", "engines.damaged"],
+    ["directories", "engines.environment", "engines.damaged"],
     ["engines.engine"],
     ["engines"],
     ["engines.lmdb", "engines.memory"],
@@ -454,7 +454,7 @@ def test_only_the_registry_imports_an_engine() -> None:
 
 def test_the_rule_about_engines_knows_all_of_them() -> None:
     found = {unit(module) for module in MODULES if module.startswith("engines.")}
-    shared = {"engines.engine", "engines.environment", "engines.options", "engines.registry", "engines.damaged"}
+    shared = {"engines.engine", "engines.environment", "engines.registry", "engines.damaged"}
     assert found - shared == ENGINES
 
 
