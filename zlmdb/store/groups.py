@@ -29,8 +29,8 @@ from .. import errors
 from ..locks import monotonic as _clock
 from . import programend
 from .futures import Submitted
-from .holds import is_stopped, refuse_to_wait, wake_some
-from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own, woken
+from .holds import is_stopped, refuse_to_wait, taken_lock, wake, wake_some
+from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
@@ -47,7 +47,6 @@ _LINGER = 0.1  # seconds without work after which the thread of `submit` ends
 _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
 _GATHER = 0.25  # of the time of a commit: what a leader waits for those who were in the group before
 _STORED = "stored"
-_AWAKE = suppress(RuntimeError)  # it was woken already
 _WARY = 1024  # functions that run in savepoints of their own after one has raised
 
 
@@ -72,7 +71,7 @@ class Groups:
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
         self._workers: dict[threading.Thread, None] = {}  # that one, and earlier ones that have perhaps not yet ended
-        self._work = woken()
+        self._work = taken_lock()
         self.__dict__.pop("_desks", None)
         self._closing = False
         self._writer = self._store.writer
@@ -93,7 +92,7 @@ class Groups:
             return result
         if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
-        member = Member(fn, woken())
+        member = Member(fn, taken_lock())
         self._queue.append(member)
         try:
             if len(self._queue) >= self._gathering.wanted:
@@ -172,7 +171,7 @@ class Groups:
             ended = {me}
             while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
                 while self._store.writer.owner != me.ident and _clock() < until:
-                    self._work_now()
+                    wake(self._work)
                     going = programend.goes_on(waited[0], _LOOK_AGAIN)
                     if not (self._worker is waited[0] if going is None else going):  # an interrupt stopped its start
                         break
@@ -372,7 +371,7 @@ class Groups:
         if works:
             if here:
                 self._post()
-            self._work_now()  # it delivers the rest, as no signal can interrupt it
+            wake(self._work)  # it delivers the rest, as no signal can interrupt it
         if stored:
             wake_some(stored)
         with suppress(IndexError):
@@ -424,11 +423,6 @@ class Groups:
             if isinstance(error, RuntimeError):  # there is no room for a thread
                 self._workers.pop(worker, None)
             raise
-
-    def _work_now(self) -> None:
-        if self._work.locked():
-            with _AWAKE:
-                self._work.release()
 
     def _work_off(self, db: Runs) -> None:
         """The thread of what was submitted. It ends when there was nothing to do for a while."""

@@ -6,7 +6,6 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
-from contextlib import suppress
 from contextvars import Context, copy_context
 from opcode import opname
 from typing import Any, Optional, Protocol
@@ -14,11 +13,11 @@ from typing import Any, Optional, Protocol
 from ..handlers import code_of
 from ..locks import monotonic as _clock
 from .futures import Told
+from .holds import taken_lock, wake
 from .results import BODIES, refuse_body
 from .transaction import committed
 
 _NOBODY = 1 << 30
-_AWAKE = suppress(RuntimeError)  # it was woken already
 
 
 class Member:
@@ -50,9 +49,7 @@ class Member:
 
     def wake(self) -> None:
         """Let it look what became of it, or lead."""
-        if self.woken.locked():  # else it was woken already: to find that out by an error takes longer
-            with _AWAKE:
-                self.woken.release()
+        wake(self.woken)
 
     def outcome(self) -> Any:
         """The result; raises what the function raised. What waits for the commit is called now."""
@@ -86,7 +83,7 @@ class Gathering:
     def __init__(self) -> None:
         self.wanted = _NOBODY
         """When so many are in the queue, call `end`."""
-        self._here = woken()
+        self._here = taken_lock()
 
     def wait(self, queue: Sized, count: int, seconds: float) -> None:
         """Wait until *count* are in the *queue*, but no longer than so many *seconds*."""
@@ -104,8 +101,7 @@ class Gathering:
     def end(self) -> None:
         """All are there."""
         self.wanted = _NOBODY
-        with _AWAKE:
-            self._here.release()
+        wake(self._here)
 
 
 Own = Callable[[Member, BaseException], bool]
@@ -140,10 +136,3 @@ def is_own(member: Member, error: BaseException) -> bool:
 
 def cancelled(_: Any) -> None:
     """In place of the function of a future that was cancelled."""
-
-
-def woken() -> Any:
-    """A lock that is taken: releasing it wakes the thread that waits for it."""
-    lock = threading.Lock()
-    lock.acquire()
-    return lock
