@@ -243,7 +243,7 @@ class OpenEnvironment(Maintenance):
     def look_at_reads(self, now: float) -> None:
         """From time to time as a transaction begins: see which reads are open, for too long or for nobody."""
         self.live.end_dropped()
-        self.ages.look(now, self.live)
+        self.ages.look(now, self.live.reading())
 
     def look_at_file(self, now: float, timeout: Optional[float]) -> None:
         """Before a write, ten times a second: see that the files are those that were opened, and clear dead readers.
@@ -453,8 +453,8 @@ class OpenEnvironment(Maintenance):
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""
-        for live in [ref() for ref in self.live.values()]:
-            if live is not None and live.active:
+        for live in self.live.alive():
+            if live.active:
                 live._forked()
         self.reads.clear()
         env, self.env, self.closing = self.present, None, None
