@@ -34,7 +34,7 @@ from .. import errors
 from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
-from .holds import Hold, is_stopped, taken_lock, wake, wake_some
+from .holds import Hold, is_stopped, taken_lock, wake, wake_some, withdraw
 from .store import Store
 from .writerlock import PATIENCE, WriterLock
 
@@ -149,13 +149,13 @@ class Turns:
         self._call()
         logged = False
         while not lock.is_lent(turn):
-            if turn.alone and self._withdraw(turn):
+            if turn.alone and withdraw(self.queue, turn):
                 hold.turn = None
                 return None
             if turn.wait(_LOOK_AGAIN if deadline is None else max(0.0, min(_LOOK_AGAIN, deadline - _clock()))):
                 continue
             now = _clock()
-            if deadline is not None and now >= deadline and self._withdraw(turn):
+            if deadline is not None and now >= deadline and withdraw(self.queue, turn):
                 raise lock.late(timeout)
             if now - start >= PATIENCE and not logged:
                 log.warning("waiting for %s to end its write transaction", lock.shown_owner())
@@ -170,7 +170,7 @@ class Turns:
     def given_back(self, turn: Turn) -> None:
         """The block of *turn* is over, or does not want to begin any more."""
         turn.gone = True  # first: who lends it the lock looks at that afterwards
-        self._withdraw(turn)
+        withdraw(self.queue, turn)
         lock = self._lock
         if lock.is_lent(turn):
             # One that changed the catalogue is the last: what others would find out holds only if that is stored.
@@ -211,14 +211,6 @@ class Turns:
         """Whether there is a lender."""
         lender = self._lenders.get(0)
         return lender is not None and lender.is_alive()
-
-    def _withdraw(self, turn: Turn) -> bool:
-        """Take *turn* out of the queue; False if it is not there any more, since it is the next one."""
-        try:
-            self.queue.remove(turn)
-        except ValueError:
-            return False
-        return True
 
     def _call(self) -> None:
         """See that there is a lender, who knows of the queue."""

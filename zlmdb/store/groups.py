@@ -29,7 +29,7 @@ from .. import errors
 from ..locks import monotonic as _clock
 from . import programend
 from .futures import Submitted
-from .holds import is_stopped, refuse_to_wait, taken_lock, wake, wake_some
+from .holds import is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
 from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
@@ -153,7 +153,7 @@ class Groups:
                 if programend.is_near() and not self.may_be_kept():
                     programend.work_here(self, db, member)
                     return
-                if self._withdraw(member):  # the caller gets no future: it is not to be stored later
+                if withdraw(self._queue, member):  # the caller gets no future: it is not to be stored later
                     self._submitted.pop(member, None)
                 raise
         elif not self._lead.is_taken():
@@ -210,7 +210,7 @@ class Groups:
 
     def take_back(self, member: Member) -> bool:
         """Do not run *member*; False if it runs, or has run."""
-        return self._withdraw(member) and self._submitted.pop(member, None) is not None
+        return withdraw(self._queue, member) and self._submitted.pop(member, None) is not None
 
     # -- to lead --------------------------------------------------------------------------------------------------
 
@@ -224,12 +224,12 @@ class Groups:
                 if member.told:
                     return True
                 if not self._store.engine.nests:
-                    self._withdraw(member)
+                    withdraw(self._queue, member)
                 if member not in self._queue:  # or it had a leader, who is gone
                     return True
                 self._lead_group(db, members, timeout)
         except errors.WriterTimeout:
-            if leads and self._withdraw(member):
+            if leads and withdraw(self._queue, member):
                 raise
         except Exception:
             if not members:
@@ -377,16 +377,9 @@ class Groups:
         with suppress(IndexError):
             self._queue[0].wake()
 
-    def _withdraw(self, member: Member) -> bool:
-        """Take *member* out of the queue; False when a leader has done so."""
-        with suppress(ValueError):
-            self._queue.remove(member)
-            return True
-        return False
-
     def _give_up(self, member: Member, timeout: Optional[float]) -> None:
         refuse_to_wait(self._lead.owner, self._store.engine.path)
-        if timeout is not None and _clock() - member.since > timeout and self._withdraw(member):
+        if timeout is not None and _clock() - member.since > timeout and withdraw(self._queue, member):
             raise errors.WriterTimeout(
                 f"other threads of this process have held the write transaction for more than the timeout of "
                 f"{timeout} s: try again, or give a longer timeout",
@@ -399,7 +392,7 @@ class Groups:
         if member.others:
             wake_some(member.others)
         if not member.told:  # else a leader has taken it out
-            self._withdraw(member)
+            withdraw(self._queue, member)
         if self._queue and not self._lead.is_taken():
             with suppress(IndexError):
                 self._queue[0].wake()
@@ -453,7 +446,7 @@ class Groups:
                     if self._advance(db, member, None) and not member.told:
                         self._deliver(member, partial(db._run_alone, member.fn, True))
                 except BaseException as error:
-                    self._withdraw(member)
+                    withdraw(self._queue, member)
                     self._deliver(member, error)
             else:
                 self._post()

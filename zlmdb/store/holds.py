@@ -156,6 +156,15 @@ def wake_some(waiting: deque[W]) -> None:
                     break
 
 
+def withdraw(queue: deque[W], one: W) -> bool:
+    """Take *one* out of the *queue*; False if it is not there any more, because its turn has come."""
+    try:
+        queue.remove(one)
+    except ValueError:
+        return False
+    return True
+
+
 def is_alive(thread: int) -> bool:
     """Whether there is a thread with this identifier.
 
