@@ -166,7 +166,7 @@ def test_a_finaliser_at_the_end_is_told_of_a_writer_that_python_has_stopped(tmp_
     said = ended(
         tmp_path,
         f"""
-        from zlmdb.store import blockgroups, raisers  # nothing can be imported later
+        from zlmdb.store import blockgroups, members  # nothing can be imported later
         db.submit(put(0)).result(), db.auto.numbers.get(0)
         held = threading.Event()
         in_daemon(partial(test_ending.holds, db.write(), held, threading.Event()))

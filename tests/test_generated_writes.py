@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.feed import log
-from zlmdb.store.ownership import NOBODY
+from zlmdb.store.access import NOBODY
 from zlmdb.tables.compiled.oldrecords import WHOLE
 from zlmdb.tables.recordwrites import RecordWrites
 from zlmdb.tables.table import Table

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import zlmdb
 from zlmdb.keys import key_codec
 from zlmdb.keys.registry import NAMED, PLAIN
-from zlmdb.store.ownership import NOBODY
+from zlmdb.store.access import NOBODY
 from zlmdb.tables import bulkwrites
 from zlmdb.tables.table import Table
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import zlmdb
-from zlmdb.store import ownership
-from zlmdb.store.ownership import NOBODY, lock_of
+from zlmdb.store import access
+from zlmdb.store.access import NOBODY, lock_of
 
 
 class Store(zlmdb.Schema):
@@ -35,10 +35,10 @@ def test_a_lock_is_owned_by_its_thread_alone() -> None:
 
 
 def test_theLOCKS_of_threads_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ownership, "_MOST", 3)
-    monkeypatch.setattr(ownership, "LOCKS", {-1: None, -2: None, -3: None})
+    monkeypatch.setattr(access, "_MOST", 3)
+    monkeypatch.setattr(access, "LOCKS", {-1: None, -2: None, -3: None})
     kept = in_a_thread(lambda: lock_of(threading.get_ident()))
-    assert list(ownership.LOCKS.values()) == [kept]
+    assert list(access.LOCKS.values()) == [kept]
 
 
 def test_another_thread_may_not_write_by_the_generated_functions() -> None:

@@ -19,6 +19,7 @@ import pytest
 import zlmdb
 from zlmdb.engines.lmdb import engine
 from zlmdb.store import transaction, writing
+from zlmdb.store.live import LiveTransactions
 from zlmdb.store.readers import Ages, readers
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
@@ -106,12 +107,13 @@ def test_a_read_that_ends_while_others_are_looked_at_was_not_open_since_the_star
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     one = Ends()
-    live: Any = {1: weakref.ref(one)}
+    known: Any = {1: weakref.ref(one)}
+    live = LiveTransactions(known)
     ages = Ages()
-    ages.look(1e9, live)
+    ages.look(1e9, live.reading())
     ages.ended(one)
     assert caplog.messages == []
-    [reader] = readers([(os.getpid(), 7)], live)
+    [reader] = readers([(os.getpid(), 7)], live.reading())
     assert reader.age is None
 
 

@@ -50,7 +50,7 @@ ROWS = [
         "shown",
         "typeargs",
     ],
-    ["directories", "engines.environment", "engines.options", "engines.damaged"],
+    ["directories", "engines.environment", "engines.damaged"],
     ["engines.engine"],
     ["engines"],
     ["engines.lmdb", "engines.memory"],
@@ -58,14 +58,12 @@ ROWS = [
     ["keys"],
     ["values"],
     [
+        "store.access",
         "store.blocks",
-        "store.ended",
         "store.futures",
         "store.holds",
         "store.knots",
         "store.lockfile",
-        "store.ownership",
-        "store.raisers",
         "store.results",
         "store.transactionstats",
     ],
@@ -83,7 +81,7 @@ ROWS = [
     ["store.savepoints", "store.rawrecords", "store.blockgroups"],
     ["store.transactionend"],
     ["store.transaction"],
-    ["store.asyncfutures", "store.ending", "store.members"],
+    ["store.asyncfutures", "store.members", "store.programend"],
     ["store.snapshot", "store.writing", "store.groups"],
     ["store.openstores"],
     ["query"],
@@ -275,7 +273,7 @@ LATE: dict[tuple[str, str], str] = {
     ("feed.changes", "database.database"): "annotations: it reads a database",
     ("schema.auto", "database.database"): "annotations: the tables are of a database",
     ("store.asyncfutures", "store.groups"): "annotations: the functions that wait",
-    ("store.ending", "store.groups"): "annotations: the functions that wait",
+    ("store.programend", "store.groups"): "annotations: the functions that wait",
     ("store.futures", "store.groups"): "annotations: where the function waits",
     ("store.holds", "store.blockgroups"): "annotations: a turn in a group",
     ("store.live", "store.transaction"): "annotations: what is open",
@@ -456,7 +454,7 @@ def test_only_the_registry_imports_an_engine() -> None:
 
 def test_the_rule_about_engines_knows_all_of_them() -> None:
     found = {unit(module) for module in MODULES if module.startswith("engines.")}
-    shared = {"engines.engine", "engines.environment", "engines.options", "engines.registry", "engines.damaged"}
+    shared = {"engines.engine", "engines.environment", "engines.registry", "engines.damaged"}
     assert found - shared == ENGINES
 
 

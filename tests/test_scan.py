@@ -12,8 +12,8 @@ from typing import Any, Callable
 import pytest
 
 import zlmdb
+from zlmdb.store.access import NOBODY
 from zlmdb.store.blocks import COUNTS_REFERENCES
-from zlmdb.store.ownership import NOBODY
 
 pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
 

@@ -23,7 +23,7 @@ from .test_rules import ENGINES, FILES, TREES, module_name, nodes, unit
 
 pytestmark = pytest.mark.once  # the sources are the same for every interpreter
 
-SHARED = {"engines", "engines.engine", "engines.environment", "engines.options", "engines.registry", "engines.damaged"}
+SHARED = {"engines", "engines.engine", "engines.environment", "engines.registry", "engines.damaged"}
 ABOVE = [path for path in FILES if unit(module_name(path)) not in ENGINES | SHARED]
 
 PROTOCOLS = (Cursor, Engine, EngineClass, Environment, Options, Transaction)

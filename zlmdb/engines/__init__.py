@@ -5,9 +5,8 @@ the registry imports.
 """
 
 from .damaged import Record, Remains, State, Tree
-from .engine import Engine, EngineClass, Told
+from .engine import Durability, Engine, EngineClass, Options, PlainOptions, Told
 from .environment import Cursor, Data, Environment, Handle, Transaction
-from .options import Durability, Options, PlainOptions
 
 __all__ = [
     "Cursor", "Data", "Durability", "Engine", "EngineClass", "Environment", "Handle", "Options", "PlainOptions",

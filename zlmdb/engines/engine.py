@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
+from ..namedtuples import NamedTuple
 from .damaged import Remains
 from .environment import Environment, Handle
-from .options import Options
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -17,6 +17,40 @@ else:
 
 Told = Callable[[int, int], object]
 """Is told how many bytes, or pages, are done, and of how many."""
+
+Durability = Literal["full", "commit", "none"]
+
+
+class Options(Protocol):
+    """The options of a store that every engine knows: a named tuple, to which an engine may add its own.
+
+    Databases share a store if their options are equal.
+    """
+
+    @property
+    def readonly(self) -> bool:
+        """Whether nothing can be written."""
+        ...
+
+    @property
+    def maxsize(self) -> Optional[int]:
+        """A hard limit in bytes; None: the store grows."""
+        ...
+
+    @property
+    def durability(self) -> Durability:
+        """What a commit survives; see `zlmdb.open`."""
+        ...
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+class PlainOptions(NamedTuple):
+    """The options of an engine without options of its own."""
+
+    readonly: bool = False
+    maxsize: Optional[int] = None
+    durability: Durability = "full"
 
 
 class Engine(Protocol):
@@ -268,3 +302,11 @@ class EngineClass(Protocol):
     def __call__(self, path: Any, options: Any, *, create: bool) -> Engine:
         """The engine for *path*."""
         ...
+
+
+def known_options(given: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    """The *given* options. Raises TypeError for one that is not among the *known* options of an engine."""
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(f"{name}={value!r}: the engine has no such option; it has {', '.join(known)}")
+    return given

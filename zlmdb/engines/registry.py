@@ -6,8 +6,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Optional, cast
 
-from .engine import Engine, EngineClass
-from .options import Options
+from .engine import Engine, EngineClass, Options
 
 if TYPE_CHECKING:  # that each is an engine is checked here; programs that pack others find here what to pack
     from .lmdb.engine import LmdbEngine

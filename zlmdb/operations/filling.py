@@ -309,7 +309,7 @@ class Filler:
     def _make_room(self, size: int) -> None:
         """Before a transaction that begins with a value of *size* bytes: let the map grow if necessary."""
         store = self.store
-        while store.engine.moves and store.can_grow:
+        while store.engine.moves and store.engine.can_grow:
             engine, env = store.engine, store.environment
             left = engine.capacity(env) - engine.used(env)
             if left > 3 * (size + _BATCH_BYTES):  # pages are copied, and not quite filled

@@ -56,7 +56,7 @@ class Operations(DatabaseState):
         """The readers of the file in all processes; those of this process also have their age and origin."""
         store = self._open_store
         with store.translated():
-            return readers(store.engine.readers(store.environment), store.live)
+            return readers(store.engine.readers(store.environment), store.live.reading())
 
     def clear_readers(self) -> int:
         """Free the slots of killed readers, and with them the pages that they kept; returns their number.

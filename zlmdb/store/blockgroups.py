@@ -34,7 +34,7 @@ from .. import errors
 from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
-from .holds import Hold, is_stopped, wake_some
+from .holds import Hold, is_stopped, taken_lock, wake, wake_some, withdraw
 from .store import Store
 from .writerlock import PATIENCE, WriterLock
 
@@ -63,8 +63,7 @@ class Turn:
         self.hold = hold
         self.deadline = deadline
         """When it gives up."""
-        self._called: Any = threading.Lock()
-        self._called.acquire()
+        self._called = taken_lock()
         self._told = False
         self.right = [turns.queue]
         """To hand the transaction to the next one in the queue: gone, when that is done."""
@@ -82,8 +81,7 @@ class Turn:
 
     def wake(self) -> None:
         """Let it see that it has the lock, or what came of its group."""
-        with suppress(RuntimeError):  # it was woken already
-            self._called.release()
+        wake(self._called)
 
     def give_back(self) -> None:
         """The block is over, or does not want to begin any more. Calling this twice is allowed."""
@@ -127,8 +125,7 @@ class Turns:
         self._lock: WriterLock = store.writer
         self.queue: deque[Turn] = deque()
         self._lenders: dict[int, threading.Thread] = {}  # at most one, at 0
-        self._work: Any = threading.Lock()
-        self._work.acquire()
+        self._work = taken_lock()
         self._wanted = 1  # so many have to wait, until the lender is woken
         self._members: list[Turn] = []  # of the present group
         self._until = 0.0  # when it takes no more of them
@@ -152,13 +149,13 @@ class Turns:
         self._call()
         logged = False
         while not lock.is_lent(turn):
-            if turn.alone and self._withdraw(turn):
+            if turn.alone and withdraw(self.queue, turn):
                 hold.turn = None
                 return None
             if turn.wait(_LOOK_AGAIN if deadline is None else max(0.0, min(_LOOK_AGAIN, deadline - _clock()))):
                 continue
             now = _clock()
-            if deadline is not None and now >= deadline and self._withdraw(turn):
+            if deadline is not None and now >= deadline and withdraw(self.queue, turn):
                 raise lock.late(timeout)
             if now - start >= PATIENCE and not logged:
                 log.warning("waiting for %s to end its write transaction", lock.shown_owner())
@@ -173,7 +170,7 @@ class Turns:
     def given_back(self, turn: Turn) -> None:
         """The block of *turn* is over, or does not want to begin any more."""
         turn.gone = True  # first: who lends it the lock looks at that afterwards
-        self._withdraw(turn)
+        withdraw(self.queue, turn)
         lock = self._lock
         if lock.is_lent(turn):
             # One that changed the catalogue is the last: what others would find out holds only if that is stored.
@@ -185,7 +182,7 @@ class Turns:
             for one in lock.lent():
                 one.wake()
                 return
-            self._wake()
+            wake(self._work)
 
     def _lend_next(self, right: list[deque[Turn]], by: Optional[Turn] = None) -> None:
         """By a *right* to do so, that of a member or the first one, lend the lock to the next in the queue."""
@@ -205,7 +202,7 @@ class Turns:
         """The store is closed: let the lender end, too, and wait until it has."""
         self._ended = True
         lender = self._lenders.get(0)
-        self._wake()
+        wake(self._work)
         if lender is not None and lender is not threading.current_thread():
             with suppress(RuntimeError):  # Python ends, and no longer waits for a thread
                 lender.join(PATIENCE)
@@ -215,25 +212,13 @@ class Turns:
         lender = self._lenders.get(0)
         return lender is not None and lender.is_alive()
 
-    def _withdraw(self, turn: Turn) -> bool:
-        """Take *turn* out of the queue; False if it is not there any more, since it is the next one."""
-        try:
-            self.queue.remove(turn)
-        except ValueError:
-            return False
-        return True
-
-    def _wake(self) -> None:
-        with suppress(RuntimeError):  # it was woken already
-            self._work.release()
-
     def _call(self) -> None:
         """See that there is a lender, who knows of the queue."""
         if not self._lenders:
             with suppress(RuntimeError):  # no more threads, or the program ends: they will see that nobody leads
                 threading.Thread(target=self._lend, name="zlmdb-commit", daemon=True).start()
         elif len(self.queue) >= self._wanted:
-            self._wake()
+            wake(self._work)
 
     # -- the lender -----------------------------------------------------------------------------------------------
 

@@ -17,8 +17,6 @@ from .store import Store
 
 _FIRST, _COUNT = 0x80, 0x80  # the last bytes of the keys
 
-_EMPTY = layout.NO_DEFINITIONS
-
 
 def key_of(table: str) -> bytes:
     """The key of the record that has the definition of *table*."""
@@ -69,9 +67,9 @@ def bytes_of(txn: Transaction, table: str) -> Records:
 def write(store: Store, txn: Transaction, changed: Mapping[str, Optional[dict[str, Any]]]) -> None:
     """Record the definitions of the tables *changed*, None to remove one."""
     alone = txn.get(layout.DEFINITIONS_KEY)  # all of them, as the first versions of zlmdb 27 wrote
-    if alone is None or bytes(alone) != _EMPTY:
+    if alone is None or bytes(alone) != layout.NO_DEFINITIONS:
         changed = {**(decode(store, layout.DEFINITIONS_KEY, alone) if alone is not None else {}), **changed}
-        txn.put(layout.DEFINITIONS_KEY, _EMPTY)
+        txn.put(layout.DEFINITIONS_KEY, layout.NO_DEFINITIONS)
     records: dict[bytes, dict[str, Any]] = {}
     for table, definition in changed.items():
         key = key_of(table)

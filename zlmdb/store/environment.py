@@ -121,16 +121,6 @@ class OpenEnvironment(Maintenance):
     # -- what the engine can do ----------------------------------------------------------------------------------------
 
     @property
-    def can_grow(self) -> bool:
-        """Whether the map may grow when it is full."""
-        return self.engine.can_grow
-
-    @property
-    def can_nest(self) -> bool:
-        """Whether there are transactions inside transactions."""
-        return self.engine.nests
-
-    @property
     def shares_commits(self) -> bool:
         """Whether write blocks that wait for each other are stored by one commit."""
         return self.engine.lends and not self.provisional and self.engine.options.durability != "none"
@@ -253,7 +243,7 @@ class OpenEnvironment(Maintenance):
     def look_at_reads(self, now: float) -> None:
         """From time to time as a transaction begins: see which reads are open, for too long or for nobody."""
         self.live.end_dropped()
-        self.ages.look(now, self.live)
+        self.ages.look(now, self.live.reading())
 
     def look_at_file(self, now: float, timeout: Optional[float]) -> None:
         """Before a write, ten times a second: see that the files are those that were opened, and clear dead readers.
@@ -280,7 +270,7 @@ class OpenEnvironment(Maintenance):
 
         The thread must be the writer. Whether the map grew.
         """
-        if not (self.full and self.can_grow):
+        if not (self.full and self.engine.can_grow):
             return False
         with self._alone() as alone:
             if alone:
@@ -463,8 +453,8 @@ class OpenEnvironment(Maintenance):
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""
-        for live in [ref() for ref in self.live.values()]:
-            if live is not None and live.active:
+        for live in self.live.alive():
+            if live.active:
                 live._forked()
         self.reads.clear()
         env, self.env, self.closing = self.present, None, None

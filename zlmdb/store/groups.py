@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from .. import errors
 from ..locks import monotonic as _clock
-from . import ending
+from . import programend
 from .futures import Submitted
-from .holds import is_stopped, refuse_to_wait, wake_some
-from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own, woken
+from .holds import is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
+from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
@@ -47,7 +47,6 @@ _LINGER = 0.1  # seconds without work after which the thread of `submit` ends
 _SHORTEST = 0.0005  # seconds that a group takes members for, however fast the disk is
 _GATHER = 0.25  # of the time of a commit: what a leader waits for those who were in the group before
 _STORED = "stored"
-_AWAKE = suppress(RuntimeError)  # it was woken already
 _WARY = 1024  # functions that run in savepoints of their own after one has raised
 
 
@@ -59,7 +58,7 @@ class Groups:
     def __init__(self, store: Store) -> None:
         self._store = store
         # Whether a commit waits for the disk, and there are savepoints.
-        self._joins = store.can_nest and store.engine.options.durability != "none"
+        self._joins = store.engine.nests and store.engine.options.durability != "none"
         self._reset()
 
     def _reset(self) -> None:
@@ -72,7 +71,7 @@ class Groups:
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None
         self._workers: dict[threading.Thread, None] = {}  # that one, and earlier ones that have perhaps not yet ended
-        self._work = woken()
+        self._work = taken_lock()
         self.__dict__.pop("_desks", None)
         self._closing = False
         self._writer = self._store.writer
@@ -93,7 +92,7 @@ class Groups:
             return result
         if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
-        member = Member(fn, woken())
+        member = Member(fn, taken_lock())
         self._queue.append(member)
         try:
             if len(self._queue) >= self._gathering.wanted:
@@ -122,8 +121,8 @@ class Groups:
         future._queues = self
         member = Member(fn, self._work, future)
         self._submit(db, member)
-        if ending.begun:
-            ending.work_here(self, db, member)
+        if programend.begun:
+            programend.work_here(self, db, member)
         return future
 
     def awaited(self, db: Runs, fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
@@ -151,10 +150,10 @@ class Groups:
             try:
                 self._start(db)
             except RuntimeError:
-                if ending.is_near() and not self.may_be_kept():
-                    ending.work_here(self, db, member)
+                if programend.is_near() and not self.may_be_kept():
+                    programend.work_here(self, db, member)
                     return
-                if self._withdraw(member):  # the caller gets no future: it is not to be stored later
+                if withdraw(self._queue, member):  # the caller gets no future: it is not to be stored later
                     self._submitted.pop(member, None)
                 raise
         elif not self._lead.is_taken():
@@ -172,8 +171,8 @@ class Groups:
             ended = {me}
             while waited := [one for one in list(self._workers) if one not in ended]:  # others may begin meanwhile
                 while self._store.writer.owner != me.ident and _clock() < until:
-                    self._work_now()
-                    going = ending.goes_on(waited[0], _LOOK_AGAIN)
+                    wake(self._work)
+                    going = programend.goes_on(waited[0], _LOOK_AGAIN)
                     if not (self._worker is waited[0] if going is None else going):  # an interrupt stopped its start
                         break
                 ended.add(waited[0])
@@ -211,7 +210,7 @@ class Groups:
 
     def take_back(self, member: Member) -> bool:
         """Do not run *member*; False if it runs, or has run."""
-        return self._withdraw(member) and self._submitted.pop(member, None) is not None
+        return withdraw(self._queue, member) and self._submitted.pop(member, None) is not None
 
     # -- to lead --------------------------------------------------------------------------------------------------
 
@@ -224,13 +223,13 @@ class Groups:
                 leads = True
                 if member.told:
                     return True
-                if not self._store.can_nest:
-                    self._withdraw(member)
+                if not self._store.engine.nests:
+                    withdraw(self._queue, member)
                 if member not in self._queue:  # or it had a leader, who is gone
                     return True
                 self._lead_group(db, members, timeout)
         except errors.WriterTimeout:
-            if leads and self._withdraw(member):
+            if leads and withdraw(self._queue, member):
                 raise
         except Exception:
             if not members:
@@ -372,22 +371,15 @@ class Groups:
         if works:
             if here:
                 self._post()
-            self._work_now()  # it delivers the rest, as no signal can interrupt it
+            wake(self._work)  # it delivers the rest, as no signal can interrupt it
         if stored:
             wake_some(stored)
         with suppress(IndexError):
             self._queue[0].wake()
 
-    def _withdraw(self, member: Member) -> bool:
-        """Take *member* out of the queue; False when a leader has done so."""
-        with suppress(ValueError):
-            self._queue.remove(member)
-            return True
-        return False
-
     def _give_up(self, member: Member, timeout: Optional[float]) -> None:
         refuse_to_wait(self._lead.owner, self._store.engine.path)
-        if timeout is not None and _clock() - member.since > timeout and self._withdraw(member):
+        if timeout is not None and _clock() - member.since > timeout and withdraw(self._queue, member):
             raise errors.WriterTimeout(
                 f"other threads of this process have held the write transaction for more than the timeout of "
                 f"{timeout} s: try again, or give a longer timeout",
@@ -400,7 +392,7 @@ class Groups:
         if member.others:
             wake_some(member.others)
         if not member.told:  # else a leader has taken it out
-            self._withdraw(member)
+            withdraw(self._queue, member)
         if self._queue and not self._lead.is_taken():
             with suppress(IndexError):
                 self._queue[0].wake()
@@ -410,8 +402,8 @@ class Groups:
     def _start(self, db: Runs) -> None:
         if is_stopped():
             raise RuntimeError("the program ends, and Python begins no more threads: write with run()")
-        ending.watch(self)
-        worker = threading.Thread(target=self._work_off, args=(db,), name=ending.WORKER, daemon=ending.begun)
+        programend.watch(self)
+        worker = threading.Thread(target=self._work_off, args=(db,), name=programend.WORKER, daemon=programend.begun)
         for one in list(self._workers):
             if one.ident is not None and not one.is_alive():
                 self._workers.pop(one, None)
@@ -425,18 +417,13 @@ class Groups:
                 self._workers.pop(worker, None)
             raise
 
-    def _work_now(self) -> None:
-        if self._work.locked():
-            with _AWAKE:
-                self._work.release()
-
     def _work_off(self, db: Runs) -> None:
         """The thread of what was submitted. It ends when there was nothing to do for a while."""
         me = threading.current_thread()
         last: Optional[list[Member]] = None  # of what Python waits for
         while True:
             self._settle(db)
-            if last is None and not me.daemon and ending.is_due():
+            if last is None and not me.daemon and programend.is_due():
                 last = list(self._submitted)
             left = self._submitted if last is None else [one for one in last if one in self._submitted]
             if left or (last is None and not self._closing and self._work.acquire(timeout=_LINGER)):
@@ -459,7 +446,7 @@ class Groups:
                     if self._advance(db, member, None) and not member.told:
                         self._deliver(member, partial(db._run_alone, member.fn, True))
                 except BaseException as error:
-                    self._withdraw(member)
+                    withdraw(self._queue, member)
                     self._deliver(member, error)
             else:
                 self._post()

@@ -59,10 +59,21 @@ def _nobody() -> None:
     return None
 
 
-def wake(hold: Hold) -> None:
-    """Let the thread of *hold*, which waits until it is called, go on."""
-    with suppress(RuntimeError):  # it was woken already
-        hold.called.release()
+def taken_lock() -> Any:
+    """A lock that is taken: to `wake` a thread that waits for it releases it."""
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
+_AWAKE = suppress(RuntimeError)
+
+
+def wake(lock: Any) -> None:
+    """Let the thread that waits for *lock*, a `taken_lock`, go on; or the one that comes to wait for it."""
+    if lock.locked():  # else it was woken already: to find that out by an error takes longer
+        with _AWAKE:  # by another thread, just now
+            lock.release()
 
 
 def origin(transaction: Any) -> str:
@@ -143,6 +154,15 @@ def wake_some(waiting: deque[W]) -> None:
                 one.wake()
                 if not one.left:
                     break
+
+
+def withdraw(queue: deque[W], one: W) -> bool:
+    """Take *one* out of the *queue*; False if it is not there any more, because its turn has come."""
+    try:
+        queue.remove(one)
+    except ValueError:
+        return False
+    return True
 
 
 def is_alive(thread: int) -> bool:

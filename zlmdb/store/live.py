@@ -22,6 +22,10 @@ class LiveTransactions(dict[int, "weakref.ref[Transaction]"]):
         found = [ref() for ref in list(self.values())]
         return [one for one in found if one is not None]
 
+    def reading(self) -> list[Transaction]:
+        """The read transactions that are open, of blocks. Those that are about to begin read nothing yet."""
+        return [one for one in self.alive() if not one._write and not one._brief and one._begun]
+
     def count(self) -> int:
         """How many transactions are open. One that was collected is, until its thread ends it."""
         return sum(1 for live in [ref() for ref in list(self.values())] if live is None or live._begun)

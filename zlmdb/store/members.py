@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence, Sized
-from contextlib import suppress
 from contextvars import Context, copy_context
+from opcode import opname
 from typing import Any, Optional, Protocol
 
+from ..handlers import code_of
 from ..locks import monotonic as _clock
 from .futures import Told
+from .holds import taken_lock, wake
 from .results import BODIES, refuse_body
 from .transaction import committed
 
 _NOBODY = 1 << 30
-_AWAKE = suppress(RuntimeError)  # it was woken already
 
 
 class Member:
@@ -47,9 +49,7 @@ class Member:
 
     def wake(self) -> None:
         """Let it look what became of it, or lead."""
-        if self.woken.locked():  # else it was woken already: to find that out by an error takes longer
-            with _AWAKE:
-                self.woken.release()
+        wake(self.woken)
 
     def outcome(self) -> Any:
         """The result; raises what the function raised. What waits for the commit is called now."""
@@ -83,7 +83,7 @@ class Gathering:
     def __init__(self) -> None:
         self.wanted = _NOBODY
         """When so many are in the queue, call `end`."""
-        self._here = woken()
+        self._here = taken_lock()
 
     def wait(self, queue: Sized, count: int, seconds: float) -> None:
         """Wait until *count* are in the *queue*, but no longer than so many *seconds*."""
@@ -101,8 +101,7 @@ class Gathering:
     def end(self) -> None:
         """All are there."""
         self.wanted = _NOBODY
-        with _AWAKE:
-            self._here.release()
+        wake(self._here)
 
 
 Own = Callable[[Member, BaseException], bool]
@@ -115,18 +114,25 @@ def any_of(member: Member, error: BaseException) -> bool:
 
 
 def is_own(member: Member, error: BaseException) -> bool:
-    """`Own` where signal handlers run, or other threads send exceptions."""
-    from .raisers import has_raised  # late: hardly any function raises such a thing
+    """`Own` where signal handlers run, or other threads send exceptions.
 
-    return has_raised(member.fn, error)
+    What another thread sends, and Ctrl-C, come at other instructions than ``raise``. In the main thread a signal
+    handler may have raised it, if its frame is there. False also where a function in C raised it, such as `sys.exit`:
+    nobody knows why.
+    """
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    codes = [trace.tb_frame.f_code]
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+        codes.append(trace.tb_frame.f_code)
+    if code_of(member.fn) not in codes or opname[codes[-1].co_code[trace.tb_lasti]] != "RAISE_VARARGS":
+        return False
+    if threading.current_thread() is not threading.main_thread():
+        return True
+    return not {code_of(signal.getsignal(one)) for one in signal.valid_signals()}.intersection(codes)
 
 
 def cancelled(_: Any) -> None:
     """In place of the function of a future that was cancelled."""
-
-
-def woken() -> Any:
-    """A lock that is taken: releasing it wakes the thread that waits for it."""
-    lock = threading.Lock()
-    lock.acquire()
-    return lock

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Optional
 
@@ -53,11 +53,11 @@ class Ages:
         self._told: weakref.WeakSet[Any] = weakref.WeakSet()
         self.look_at = 0.0
 
-    def look(self, now: float, live: Mapping[int, Any]) -> None:
-        """Log those of the transactions *live* that are open for too long. O(open transactions)."""
+    def look(self, now: float, reading: Iterable[Any]) -> None:
+        """Log those of the transactions *reading* that are open for too long. O(open transactions)."""
         # A quarter: so late may the warning be.
         self.look_at = now + min(self.limit, LONG_READ) / 4
-        for transaction in _reading(live):
+        for transaction in reading:
             since = transaction._since
             if since and now - since > self.limit and transaction not in self._told:  # 0: it has ended just now
                 self._told.add(transaction)
@@ -94,19 +94,9 @@ def shown_with_origin(transaction: Any) -> str:
     return f"{transaction!r}, {'begun' if transaction._begun else 'asked for'} at {origin(transaction)}"
 
 
-def _reading(live: Mapping[int, Any]) -> list[Any]:
-    """The read transactions of this process. Those that are about to begin are known to the store, but read nothing."""
-    found: list[Any] = []
-    for ref in list(live.values()):
-        one = ref()
-        if one is not None and not one._write and not one._brief and one._begun:
-            found.append(one)
-    return found
-
-
-def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any]) -> list[Reader]:
-    """The readers of all processes, by what `Engine.readers` says. *live* are the transactions of this one."""
-    ours = _ours(live)
+def readers(slots: Iterable[tuple[int, Optional[int]]], reading: Iterable[Any]) -> list[Reader]:
+    """The readers of all processes, by what `Engine.readers` says. *reading* are the transactions of this one."""
+    ours = _by_snapshot(reading)
     found: list[Reader] = []
     for pid, snapshot in slots:
         mine = ours.get(snapshot, []) if pid == os.getpid() else []
@@ -117,10 +107,9 @@ def readers(slots: Iterable[tuple[int, Optional[int]]], live: Mapping[int, Any])
     return found
 
 
-def _ours(live: Mapping[int, Any]) -> dict[Optional[int], list[Any]]:
-    """The read transactions of this process, by the snapshot that they read."""
+def _by_snapshot(reading: Iterable[Any]) -> dict[Optional[int], list[Any]]:
     found: dict[Optional[int], list[Any]] = {}
-    for transaction in _reading(live):
+    for transaction in reading:
         with suppress(Exception):  # of whatever kind: another thread has ended it meanwhile
             found.setdefault(transaction.id(), []).append(transaction)
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..locks import undisturbed
-from .ended import CLOSED
+from .access import CLOSED
 from .transactionstate import TransactionState
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Savepoints(TransactionState):
         """
         parent = self._engine_txn
         self._check_write()
-        if not self._store.can_nest:
+        if not self._store.engine.nests:
             raise errors.NestedTransaction(
                 "there are no savepoints with writemap=True, because LMDB has no nested transactions there: use a "
                 "transaction of its own, or open the database without writemap",
@@ -105,7 +105,7 @@ class Savepoints(TransactionState):
     @contextmanager
     def _statement(self) -> Generator[None, None, None]:
         """A block that is undone completely if it raises; if the engine cannot undo it, the transaction is undone."""
-        if self._store.can_nest:
+        if self._store.engine.nests:
             with self.savepoint():
                 yield
             return

@@ -9,8 +9,8 @@ from typing import Any, Optional
 from ..elsewhere import say_more
 from ..handlers import let_through
 from ..locks import monotonic as _clock
+from .access import CLOSED, NO_READER, closed
 from .blocks import COUNTS_REFERENCES
-from .ended import CLOSED, NO_READER, closed
 from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction
 from .transactionend import MOST_KEPT

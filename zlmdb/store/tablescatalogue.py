@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
 
@@ -29,22 +29,13 @@ class TablesCatalogue:
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every table of the file, by name."""
-        space = self._store.space(layout.CATALOGUE)
-        if space is None:
-            return {}
-        rows = prefixed(txn.cursor(space.handle), b"t:")
-        records = {_name(key): bytes(data) for key, data in rows}
-        return {name: self._slot(txn, name, record) for name, record in records.items()}
+        records = {_name(key): bytes(data) for key, data in self._rows(txn, b"t:")}
+        return {name: _slot(name, record, self._get(txn, b"a:", name)) for name, record in records.items()}
 
     def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:
         """The table *name*, or None. *number* was its slot; it may have changed, or be 0 for one that is not known."""
-        record = self.records(txn, name)[0]
-        return None if record is None else self._slot(txn, name, record)
-
-    def _slot(self, txn: Transaction, name: str, record: bytes) -> Slot:
-        attached = self._get(txn, b"a:" + name.encode())
-        entries = {} if attached is None else dict(layout.decode(attached))
-        return slot_of(name, {**layout.decode(record), "attached": entries}, (record, attached))
+        record, attached = self.records(txn, name)
+        return None if record is None else _slot(name, record, attached)
 
     def write(self, txn: Transaction, slot: Slot) -> None:
         """Record *slot*."""
@@ -120,7 +111,7 @@ class TablesCatalogue:
 
     def attached(self, txn: Transaction, name: str) -> dict[str, dict[str, Any]]:
         """The indexes that `attach_index` recorded for a map, by name."""
-        data = self._get(txn, b"a:" + name.encode())
+        data = self._get(txn, b"a:", name)
         return {} if data is None else dict(layout.decode(data))
 
     def records(self, txn: Transaction, name: str) -> tuple[Optional[bytes], ...]:
@@ -128,14 +119,20 @@ class TablesCatalogue:
         space = self._store.space(layout.CATALOGUE)
         if space is None:
             return None, None
+        # Without `_get`: each transaction after one of another process asks for these.
         encoded, handle = name.encode(), space.handle
         table, attached = txn.get(b"t:" + encoded, None, handle), txn.get(b"a:" + encoded, None, handle)
         return None if table is None else bytes(table), None if attached is None else bytes(attached)
 
-    def _get(self, txn: Transaction, key: bytes) -> Optional[bytes]:
+    def _get(self, txn: Transaction, kind: bytes, name: str) -> Optional[bytes]:
         space = self._store.space(layout.CATALOGUE)
-        data = None if space is None else txn.get(key, None, space.handle)
+        data = None if space is None else txn.get(kind + name.encode(), None, space.handle)
         return None if data is None else bytes(data)
+
+    def _rows(self, txn: Transaction, prefix: bytes) -> Iterator[tuple[Any, Any]]:
+        """The records of the catalogue whose keys begin with *prefix*."""
+        space = self._store.space(layout.CATALOGUE)
+        return iter(()) if space is None else prefixed(txn.cursor(space.handle), prefix)
 
     def damage(self, txn: Transaction) -> list[str]:
         """The problems of the catalogue, although it can be read."""
@@ -144,10 +141,7 @@ class TablesCatalogue:
 
     def guarded(self, txn: Transaction) -> dict[bytes, str]:
         """What raw keys begin with that raw writes would break, and what follows the records there."""
-        space = self._store.space(layout.CATALOGUE)
-        if space is None:
-            return {}
-        rows = prefixed(txn.cursor(space.handle), _BY_HAND)
+        rows = self._rows(txn, _BY_HAND)
         found = {bytes(key[len(_BY_HAND) :]): ", ".join(layout.decode(data)) for key, data in rows}
         return {slot_prefix(int(number)): f"the indexes {names}" for number, names in found.items() if names}
 
@@ -157,11 +151,7 @@ class TablesCatalogue:
 
     def migrations(self, txn: Transaction) -> list[dict[str, Any]]:
         """The steps applied to the schema, in order: their version, name and time."""
-        space = self._store.space(layout.CATALOGUE)
-        if space is None:
-            return []
-        rows = prefixed(txn.cursor(space.handle), b"m:")
-        return [dict(layout.decode(data)) for _, data in rows]
+        return [dict(layout.decode(data)) for _, data in self._rows(txn, b"m:")]
 
     def write_migration(self, txn: Transaction, record: dict[str, Any]) -> None:
         """Record a step."""
@@ -170,6 +160,11 @@ class TablesCatalogue:
     def _handle(self) -> Any:
         space = self._store.space(layout.CATALOGUE)
         return None if space is None else space.handle
+
+
+def _slot(name: str, record: bytes, attached: Optional[bytes]) -> Slot:
+    entries = {} if attached is None else dict(layout.decode(attached))
+    return slot_of(name, {**layout.decode(record), "attached": entries}, (record, attached))
 
 
 def _name(key: Any) -> str:

@@ -18,9 +18,9 @@ from ..locks import monotonic as _clock
 from ..locks import undisturbed
 from ..log import log
 from ..shown import shown_path
+from .access import lock_of
 from .blocks import COUNTS_REFERENCES, BlockExit
 from .holds import Hold
-from .ownership import lock_of
 from .rawrecords import RawRecords
 from .results import called_after
 from .store import Store

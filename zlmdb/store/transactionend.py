@@ -10,10 +10,9 @@ from typing import Any, Optional
 
 from ..locks import monotonic as _clock
 from ..locks import undisturbed
+from .access import CLOSED, NO_READER, NOBODY, closed
 from .blocks import Leave, is_over
-from .ended import CLOSED, NO_READER, closed
 from .holds import is_alive
-from .ownership import NOBODY
 from .pool import HELD, is_free
 from .savepoints import Savepoints
 from .store import Store

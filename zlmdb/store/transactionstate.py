@@ -9,8 +9,8 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
 from .. import errors
+from .access import FORKED, forked
 from .blocks import Leave
-from .ended import FORKED, forked
 from .environment import MAIN
 from .holds import Hold, Join
 from .layout import shown_space

@@ -287,7 +287,7 @@ class WriterLock:
             with suppress(IndexError):
                 self._next = called = self._waiters.popleft()
                 self._turn = now
-                wake(called)
+                wake(called.called)
 
     def _wait_for_thread(self, hold: Hold, timeout: Optional[float]) -> None:
         start = _clock()
@@ -327,7 +327,7 @@ class WriterLock:
             if self._next is hold or _clock() - self._turn > _GIVE_WAY:  # afterwards: nobody calls it any more
                 self._next = None
             with suppress(IndexError):  # it is the first one now, and looks more often
-                wake(self._waiters[0])
+                wake(self._waiters[0].called)
 
     def _wait(self, hold: Hold, most: Optional[float]) -> None:
         """Wait until *hold* is called, *most* seconds if given. The first one in the queue looks often."""

@@ -8,10 +8,9 @@ from typing import Any, Optional
 
 from ..handlers import let_through
 from ..locks import monotonic as _clock
+from .access import CLOSED, LOCKS, NO_READER, NOBODY, closed, lock_of
 from .blocks import COUNTS_REFERENCES
-from .ended import CLOSED, NO_READER, closed
 from .lockfile import BUSY, OTHERS
-from .ownership import LOCKS, NOBODY, lock_of
 from .pool import HELD, IN_LOOP, is_free, references
 from .transaction import Transaction
 

@@ -14,7 +14,7 @@ from operator import lt
 from typing import TYPE_CHECKING, Any, Optional
 
 from ..handlers import let_through
-from ..store.ownership import NOBODY
+from ..store.access import NOBODY
 from ..store.ranges import keys_from
 from .compiled.indexed import batch_of
 from .compiled.points import stream_of

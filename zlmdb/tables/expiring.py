@@ -18,8 +18,7 @@ from typing import Any, Optional, TypeVar
 from .. import errors
 from ..handlers import let_through
 from ..shown import shortened
-from ..store.ended import Ended
-from ..store.ownership import NOBODY
+from ..store.access import NOBODY, Ended
 from ..store.ranges import pairs_from, seek
 from ..store.transaction import Transaction
 from .expiry import CUTS, INDEX, Expiry

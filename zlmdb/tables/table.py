@@ -15,8 +15,7 @@ from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
 from ..shown import shortened
-from ..store.ended import CLOSED, NO_READER, closed
-from ..store.ownership import NOBODY
+from ..store.access import CLOSED, NO_READER, NOBODY, closed
 from ..store.transaction import Transaction
 from . import atomic
 from .compiled.boundclass import bound_class

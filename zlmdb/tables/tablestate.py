@@ -9,8 +9,7 @@ from .. import errors
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from ..shown import shortened
-from ..store.ended import Ended
-from ..store.ownership import NOBODY
+from ..store.access import NOBODY, Ended
 from ..store.transaction import Transaction
 from .indexstorage import BoundIndex, IndexStorage
 from .missing import OF_CLASS
@@ -72,7 +71,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     _storage: Storage[K, V]
     _name: str
     _watched: bool  # scans have to be told of what is written
-    # For the generated functions: what the thread holds that may write by them (`store.ownership`), the transaction,
+    # For the generated functions: what the thread holds that may write by them (`store.access`), the transaction,
     # the engine's transaction, the handle, `_watched`, and `_handles`. One tuple, since these need them all, and see
     # by it whether something has changed; up to Python 3.10 each attribute takes as long to read.
     _writer: tuple[Any, Any, Any, Any, bool, Any]

@@ -19,9 +19,8 @@ import lmdb
 from ... import errors
 from ...directories import make_directory
 from ...log import log
-from ..engine import Told
+from ..engine import Told, known_options
 from ..environment import Handle
-from ..options import known_options
 from . import mapsize, presence, rollback, room, structure
 from .access import (
     identity_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from ...namedtuples import NamedTuple
-from ..options import Durability
+from ..engine import Durability
 
 
 class LmdbOptions(NamedTuple):

@@ -7,9 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any, NoReturn, Optional
 
 from ... import errors
-from ..engine import Told
+from ..engine import Options, PlainOptions, Told, known_options
 from ..environment import Handle
-from ..options import Options, PlainOptions, known_options
 from .environment import MemoryEnvironment
 from .transaction import MemoryTransaction
 
