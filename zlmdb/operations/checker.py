@@ -17,14 +17,14 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..shown import shortened
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of, has_names_only, prefixes_of, spaces_of
-from ..store.ranges import prefixed, prefixed_keys, slot_prefixes
+from ..store.catalogue import Catalogue, catalogue_of, spaces_of
+from ..store.ranges import prefixed, prefixed_keys
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..values import from_name as value_from_name
-from . import multicheck
+from . import byhand, multicheck
 from .linked import broken_links
 from .progress import EVERY, Progress, Told, silent
 from .report import CheckReport, Kind, Problem, TableReport
@@ -264,18 +264,12 @@ class _Check:
 
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:
         """The slots that programs chose by hand: checked if this program has such a map, otherwise counted."""
-        if has_names_only(self.store, self.txn):
-            return
         space = self.store.traits.slots
-        known = prefixes_of(self.catalogue, slots.values())
-        for prefix in slot_prefixes(self.txn.cursor(self.handle(space))):
+        for prefix in byhand.prefixes(self.store, self.txn, slots):
             if len(prefix) < 2:
-                self._problem("catalogue", f"another program has written the key {prefix!r} into the file: delete it")
+                self._problem("catalogue", byhand.foreign(prefix))
                 continue
-            number = int.from_bytes(prefix, "big")
-            if prefix in known or number == 0:
-                continue
-            name = f"slot {number}"
+            name = f"slot {int.from_bytes(prefix, 'big')}"
             pmap, storage = maps.get((space, prefix), (None, None))
             report = self.report.tables[name] = TableReport(name, codecs="unknown" if storage is None else "declared")
             indexes = [] if pmap is None else index_storages(pmap._attached, self.store, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional
 
@@ -16,14 +16,15 @@ from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store import openstores
-from ..store.catalogue import catalogue_of, prefixes_of
+from ..store.catalogue import catalogue_of
 from ..store.layout import SLOTS
-from ..store.ranges import prefixed, slot_prefixes
-from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, slot_prefix, uuid_of
+from ..store.ranges import prefixed
+from ..store.slots import Keyspace, Slot, slot_prefix, uuid_of
 from ..store.store import Store
 from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a
 from .backup import file_of
+from .byhand import numbers
 from .filling import Filler, like, new_file
 from .progress import EVERY, Progress, Told, silent
 from .report import KEPT
@@ -121,7 +122,6 @@ def _plans(store: Store, txn: Transaction, maps: Mapping[Any, Any], slots: Mappi
     """The tables that *txn* sees. Raises `SchemaMismatch` naming the tables whose types are unknown."""
     catalogue = catalogue_of(store)
     found = catalogue.read(txn)
-    by_hand = _numbers(txn, prefixes_of(catalogue, found.values()))
     plans: list[_Plan] = []
     unknown: list[str] = []
     for slot in found.values():
@@ -135,7 +135,7 @@ def _plans(store: Store, txn: Transaction, maps: Mapping[Any, Any], slots: Mappi
                     fields=slot.fields, history=slot.history, unsettled=slot.unsettled,
                     key_field=slot.key_field, was=slot.was)  # fmt: skip
         plans.append(_Plan(slot.name, made, catalogue.keyspace(slot), old, new, value_from_name(value)))
-    for number in by_hand:
+    for number in numbers(store, txn, found):
         if number not in slots:
             unknown.append(f"slot {number}")
             continue
@@ -166,20 +166,6 @@ def _of_map(given: Any, number: int) -> tuple[KeyCodec[Any], Serializer[Any]]:
     """The codecs of a map, or of a class of maps."""
     made: PersistentMap[Any, Any] = given._in_slot(number) if is_a(given, type) else given
     return made._both_codecs()
-
-
-def _numbers(txn: Transaction, taken: Set[bytes]) -> list[int]:
-    """The slots in use whose prefixes are not *taken*."""
-    found: list[int] = []
-    for prefix in slot_prefixes(txn.cursor()):
-        if len(prefix) < 2:
-            raise errors.InvalidDatabase(
-                f"the file has the key {prefix!r}, so it is none of zlmdb <= 26: check the path"
-            )
-        number = int.from_bytes(prefix, "big")
-        if prefix not in taken and FIRST_SLOT <= number <= LAST_SLOT:
-            found.append(number)
-    return found
 
 
 class _Conversion:

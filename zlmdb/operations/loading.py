@@ -27,10 +27,11 @@ from ..values.bare import BYTES
 from ..values.base import is_a
 from ..values.recorded import recorded
 from ..values.resolve import from_name
+from .byhand import prefixes
 from .filling import Filler, Writer
 from .keytext import from_plain
 from .progress import EVERY, Progress, Told, silent
-from .stream import MAX_LINE, VERSION, Section, Streamed, numbers
+from .stream import MAX_LINE, VERSION, Section, Streamed
 from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]
@@ -94,8 +95,11 @@ def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:
     """Raise if *target* has a table or slot of the stream, or the versions of another schema."""
     catalogue = catalogue_of(target)
     slots = catalogue.read(txn)
-    used = numbers(target, txn, slots)
-    taken = [number for number in checked.slots if number in used or catalogue.registered(txn, number) is not None]
+    used = set(prefixes(target, txn, slots))
+    taken = [
+        number for number in checked.slots
+        if slot_prefix(number) in used or catalogue.registered(txn, number) is not None
+    ]  # fmt: skip
     for name in (*sorted(slots.keys() & set(checked.names)), *(f"slot {number}" for number in taken)):
         raise errors.ConstraintError(
             f"table {name!r} is in the database already: load into one that does not have it", table=name

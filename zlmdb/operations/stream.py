@@ -29,14 +29,15 @@ from ..keys import KeyCodec, tables_codec
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of, has_names_only, prefixes_of, spaces_of
-from ..store.ranges import prefixed, slot_prefixes
-from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, uuid_of
+from ..store.catalogue import Catalogue, catalogue_of, spaces_of
+from ..store.ranges import prefixed
+from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values.bare import BYTES
 from ..values.base import is_a
+from .byhand import numbers
 from .keytext import to_plain
 from .progress import EVERY, Progress, Told, silent
 from .undeclaredindexes import entries as read_entries
@@ -235,22 +236,6 @@ def _rows(source: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple
     skip = len(keyspace.prefix)
     for key, data in prefixed(txn.cursor(space.handle), keyspace.prefix):
         yield bytes(key[skip:]), bytes(data)
-
-
-def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int]:
-    """The slots given by hand that have records."""
-    taken = prefixes_of(catalogue_of(source), slots.values())
-    space = source.space(source.traits.slots)
-    if space is None or has_names_only(source, txn):
-        return []
-    found: list[int] = []
-    for prefix in slot_prefixes(txn.cursor(space.handle)):
-        if len(prefix) < 2:
-            raise errors.InvalidDatabase(f"another program has written the key {prefix!r} into the file: delete it")
-        number = int.from_bytes(prefix, "big")
-        if prefix not in taken and FIRST_SLOT <= number <= LAST_SLOT:
-            found.append(number)
-    return found
 
 
 def _shape(slot: Slot, feed: Optional[dict[str, Any]]) -> Optional[str]:
