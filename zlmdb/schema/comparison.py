@@ -12,13 +12,6 @@ from .declaration import Declaration
 from .verdict import FITS, Verdict, verdict
 
 
-def record_types(store: Store, slot: Slot, declared: Declaration) -> None:
-    """Write into *slot* the declared types, as the layout of the file stores them, and the field that is the key."""
-    slot.key, slot.value = store.traits.codec(declared.key).name, declared.value.name
-    slot.model = declared.value.model
-    slot.key_field = None if declared.key_field is None else declared.key_field.path
-
-
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
     """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
     if declared.feed is not None and not (store.traits.by_name or store.readonly):
