@@ -791,6 +791,41 @@ def test_a_reader_that_has_seen_enough_ends_a_select_quietly(db: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_what_standard_output_does_not_take_is_one_line_and_a_reader_that_has_gone_is_none(db: Path) -> None:
+    reader, broken = os.pipe()
+    os.close(reader)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "wb") as full, open(broken, "wb") as gone:
+        for arguments, output, said in (
+            (["dump", db], full, "Error: standard output could not be written: No space left on device\n"),
+            (["--help"], full, "Error: No space left on device\n"),
+            (["dump", db], gone, ""),
+        ):
+            command = [sys.executable, "-m", "zlmdb", *arguments]
+            done = subprocess.run(
+                command, stdout=output, stderr=subprocess.PIPE, text=True, check=False, env=environment
+            )
+            assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_full_device_is_named(db: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no device that is always full")
+    result = run("dump", db, "/dev/full")
+    assert (result.exit_code, result.output.count("'/dev/full' could not be written")) == (1, 1)
+
+
+def test_a_path_that_leads_to_no_database_is_answered_with_what_there_is(db: Path) -> None:
+    for path, said in (
+        (db.parent / f"{db.name}x", f"check the path; did you mean {db.name!r}?\n"),
+        (db.parent, f"check the path; there are databases in it: {db.name!r}\n"),
+        (db.parent / "nowhere", "check the path\n"),
+    ):
+        assert run("tables", path).output.endswith(said)
+    assert "did you mean" in run("drop-index", db, "login", "by_name").output
+
+
 def test_what_a_program_would_see_as_a_traceback_is_a_line(db: Path) -> None:
     for arguments in (
         ("get", db, "slot:0", "k", "--map", "MapUuidCbor"),

@@ -13,13 +13,13 @@ import zlmdb
 
 from . import output
 from .contents import map_class, registered
-from .group import command
+from .group import command, path_argument
 from .programs import imports, schema_of
 
 
 @command
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
+@path_argument("source")
+@path_argument("target")
 @click.option("--import", "modules", multiple=True, metavar="MODULE", help="A module whose classes have @zlmdb.table.")
 @click.option("--map", "maps", multiple=True, metavar="UUID=MAP", help="The map of a table, such as MapUuidCbor:zlib.")
 @click.option("--slot", "slots", multiple=True, metavar="N=MAP", help="The map of a slot given by hand.")
@@ -60,7 +60,7 @@ def migrate(
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.argument("schema", metavar="MODULE:SCHEMA")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:
