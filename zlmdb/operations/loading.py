@@ -27,11 +27,11 @@ from ..values.bare import BYTES
 from ..values.base import is_a
 from ..values.recorded import recorded
 from ..values.resolve import from_name
-from .byhand import prefixes
 from .filling import Filler, Writer
+from .keyspaces import by_hand
 from .keytext import from_plain
 from .progress import EVERY, Progress, Told, silent
-from .stream import MAX_LINE, VERSION, Section, Streamed
+from .stream import MAX_LINE, SHAPE, VERSION, Section, Streamed
 from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]
@@ -95,7 +95,7 @@ def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:
     """Raise if *target* has a table or slot of the stream, or the versions of another schema."""
     catalogue = catalogue_of(target)
     slots = catalogue.read(txn)
-    used = set(prefixes(target, txn, slots))
+    used = set(by_hand(target, txn, slots))
     taken = [
         number for number in checked.slots
         if slot_prefix(number) in used or catalogue.registered(txn, number) is not None
@@ -382,5 +382,4 @@ def _of_shape(table: str, shape: Optional[str]) -> dict[str, Any]:
         slot = slot_of(table, layout.decode(base64.b64decode(shape)))
     except (TypeError, ValueError) as error:
         raise errors.DecodeError(f"the stream's fields of table {table!r} are damaged: {error}", table=table) from error
-    recorded = ("fields", "history", "unsettled", "key_field", "was", "feed")
-    return {name: getattr(slot, name) for name in recorded}
+    return {name: getattr(slot, name) for name in (*SHAPE, "feed")}

@@ -20,6 +20,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from binascii import b2a_base64
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, Optional
 
@@ -30,20 +31,21 @@ from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..store import layout
 from ..store.catalogue import Catalogue, catalogue_of, spaces_of
-from ..store.ranges import prefixed
 from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
 from ..values.bare import BYTES
 from ..values.base import is_a
-from .byhand import numbers
+from .keyspaces import numbers_by_hand, rows
 from .keytext import to_plain
-from .progress import EVERY, Progress, Told, silent
+from .progress import Told, counted, silent
 from .undeclaredindexes import entries as read_entries
 from .undeclaredindexes import index_storage
 
 VERSION = 1
+SHAPE = ("fields", "history", "unsettled", "key_field", "was")
+"""Attributes of a `Slot`: what the file says of the shape of records, and of its past."""
 MAX_LINE = 512 << 20
 """The bytes that a line may have, unless told otherwise: one of a value of 384 MiB."""
 
@@ -88,7 +90,7 @@ def dump(
             chosen = [slot for slot in slots.values() if tables is None or slot.name in tables]
             spaces = spaces_of(catalogue, chosen)
             if spaces == opened:
-                by_hand = [] if tables is not None else numbers(source, txn, slots)
+                by_hand = [] if tables is not None else numbers_by_hand(source, txn, slots)
                 return _write(_Writer(source, target, txn, told or silent), catalogue, chosen, by_hand)
         # A transaction sees only what was opened before it began; another program may make tables in between.
         source.open_spaces(spaces)
@@ -173,7 +175,8 @@ class _Writer:
             header["layout"] = self._source.layout  # in which the keys, whose type is not known, are as they are
         _line(self.target, header)
         count, digest = 0, hashlib.sha256()
-        for count, (key, data) in enumerate(_rows(self._source, self.txn, keyspace), 1):
+        for key, data in counted(rows(self._source, self.txn, keyspace), name, self._told):
+            count += 1
             try:
                 line = _record(key, data, codec)
             except errors.EncodeError as error:
@@ -185,8 +188,6 @@ class _Writer:
                 ) from error
             digest.update(line)
             self.target.write(line)
-            if count % EVERY == 0:
-                self._told(Progress(name, count))
         entries = 0
         for index in indexes:
             for line in self._entries(index, codec):
@@ -195,7 +196,6 @@ class _Writer:
                 entries += 1
         counts = {"records": count, "entries": entries} if entries else {"records": count}
         _line(self.target, {"end": name, **counts, "sha256": digest.hexdigest()})
-        self._told(Progress(name, count, count))
         return count
 
     def _entries(self, index: IndexStorage, codec: Any) -> Iterator[bytes]:
@@ -205,7 +205,7 @@ class _Writer:
             return
         name = json.dumps(index.name)
         space = Keyspace(storage.space, storage.prefix)
-        for key, primary in read_entries(index, codec, _rows(self._source, self.txn, space)):
+        for key, primary in read_entries(index, codec, rows(self._source, self.txn, space)):
             plain = to_plain(storage.key, key), to_plain(codec, primary)
             yield f'{{"i": {name}, "k": {json.dumps(plain[0])}, "p": {json.dumps(plain[1])}}}\n'.encode()
 
@@ -216,7 +216,7 @@ def _portable(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(key: bytes, data: bytes, codec: Optional[KeyCodec[Any]]) -> bytes:
-    value = base64.b64encode(data)
+    value = b2a_base64(data, newline=False)
     if codec is None:
         return b'{"r": "%s", "v": "%s"}\n' % (key.hex().encode(), value)
     decoded = codec.decode(key)
@@ -228,19 +228,8 @@ def _line(target: IO[bytes], content: dict[str, Any]) -> None:
     target.write(json.dumps(content, ensure_ascii=False).encode() + b"\n")
 
 
-def _rows(source: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple[bytes, bytes]]:
-    """The keys, without the prefix, and values in a keyspace."""
-    space = source.space(keyspace.space)
-    if space is None:
-        return
-    skip = len(keyspace.prefix)
-    for key, data in prefixed(txn.cursor(space.handle), keyspace.prefix):
-        yield bytes(key[skip:]), bytes(data)
-
-
 def _shape(slot: Slot, feed: Optional[dict[str, Any]]) -> Optional[str]:
     """What the catalogue records of the shape of records, as its bytes: JSON has no bytes, which a default may be."""
-    found = {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled,
-             "key_field": slot.key_field, "was": slot.was, "feed": feed}  # fmt: skip
+    found = {**{name: getattr(slot, name) for name in SHAPE}, "feed": feed}
     found = {name: entry for name, entry in found.items() if entry not in (None, [])}
     return base64.b64encode(layout.encode(found)).decode() if found else None

@@ -1,4 +1,4 @@
-"""The slots that programs chose by hand, of which the file says nothing: their records are found by their keys."""
+"""The records in the keyspaces of a file, as bytes; the slots that programs chose by hand, which it does not list."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ from collections.abc import Iterator, Mapping
 from .. import errors
 from ..engines import Transaction
 from ..store.catalogue import catalogue_of, has_names_only, prefixes_of
-from ..store.ranges import slot_prefixes
-from ..store.slots import LAST_SLOT, Slot
+from ..store.ranges import prefixed, slot_prefixes
+from ..store.slots import LAST_SLOT, Keyspace, Slot
 from ..store.store import Store
 
 
-def prefixes(store: Store, txn: Transaction, slots: Mapping[str, Slot]) -> Iterator[bytes]:
-    """What their keys begin with, besides those of *slots*, all tables of the file: two bytes, a seek for each.
+def rows(store: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple[bytes, bytes]]:
+    """The keys, without the prefix, and values in a keyspace; none if its space is not open."""
+    space = store.space(keyspace.space)
+    if space is None:
+        return
+    skip = len(keyspace.prefix)
+    for key, data in prefixed(txn.cursor(space.handle), keyspace.prefix):
+        yield bytes(key[skip:]), bytes(data)
 
-    One byte is a key of another program.
+
+def by_hand(store: Store, txn: Transaction, slots: Mapping[str, Slot]) -> Iterator[bytes]:
+    """The prefixes of slots with records that are of none of *slots*, all tables of the file: a seek for each.
+
+    Each has two bytes. One byte is a key of another program.
     """
     space = store.space(store.traits.slots)
     if space is None or has_names_only(store, txn):
@@ -26,10 +36,10 @@ def prefixes(store: Store, txn: Transaction, slots: Mapping[str, Slot]) -> Itera
             yield prefix
 
 
-def numbers(store: Store, txn: Transaction, slots: Mapping[str, Slot]) -> list[int]:
-    """Their numbers. Raises `InvalidDatabase` for records in no slot that there can be."""
+def numbers_by_hand(store: Store, txn: Transaction, slots: Mapping[str, Slot]) -> list[int]:
+    """The numbers of these slots. Raises `InvalidDatabase` for records in no slot that there can be."""
     found: list[int] = []
-    for prefix in prefixes(store, txn, slots):
+    for prefix in by_hand(store, txn, slots):
         number = int.from_bytes(prefix, "big")
         if len(prefix) < 2:
             raise errors.InvalidDatabase(foreign(prefix))
