@@ -18,6 +18,7 @@ import zlmdb
 from ..engines import registry
 from ..namedtuples import NamedTuple
 from ..operations.keytext import from_plain, is_bytes, parse
+from ..shown import nearest
 from ..values.base import is_a
 from ..values.recorded import Recorded
 from .output import to_json
@@ -239,5 +240,8 @@ def map_class(text: str) -> tuple[Any, Optional[int]]:
     name, _, method = text.partition(":")
     cls = getattr(zlmdb, name, None) if name.startswith("Map") else None
     if cls is None or (method and method not in COMPRESSION):
-        raise click.UsageError(f"{text!r} is no named map: expected one such as MapUuidCbor, or MapUuidCbor:zlib")
+        close = nearest(name, [one for one in zlmdb.__all__ if one.startswith("Map")], listed=False)
+        raise click.UsageError(
+            f"{text!r} is no named map: expected one such as MapUuidCbor, or MapUuidCbor:zlib{close and '; '}{close}"
+        )
     return cls, COMPRESSION.get(method)

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any, Optional
 
 from .. import errors
 from ..engines import Transaction
+from ..keys import from_name as key_from_name
 from ..store.catalogue import catalogue_of, has_names_only, prefixes_of
 from ..store.ranges import prefixed, slot_prefixes
 from ..store.slots import LAST_SLOT, Keyspace, Slot
 from ..store.store import Store
+from ..tables.storage import Storage
+from ..values.bare import BYTES
+
+
+def of_bytes(store: Store, slot: Slot) -> Optional[Storage[Any, Any]]:
+    """Where the records of *slot* are, their values as bytes; None if the type of their keys is not known here."""
+    keyspace = catalogue_of(store).keyspace(slot)
+    try:
+        key = key_from_name(str(slot.key))
+    except ValueError:  # none, or one of a program's own
+        return None
+    return Storage(slot.name, keyspace.space, keyspace.prefix, key, BYTES, store.environment.max_key_size())
 
 
 def rows(store: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple[bytes, bytes]]:

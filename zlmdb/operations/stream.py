@@ -27,7 +27,6 @@ from typing import IO, Any, Optional
 from .. import errors
 from ..engines import Transaction
 from ..keys import KeyCodec, tables_codec
-from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..store import layout
 from ..store.catalogue import Catalogue, catalogue_of, spaces_of
@@ -35,9 +34,8 @@ from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
-from ..values.bare import BYTES
 from ..values.base import is_a
-from .keyspaces import numbers_by_hand, rows
+from .keyspaces import numbers_by_hand, of_bytes, rows
 from .keytext import to_plain
 from .progress import Told, counted, silent
 from .undeclaredindexes import entries as read_entries
@@ -119,10 +117,8 @@ class _Writer:
 
     def table(self, slot: Slot, keyspace: Keyspace) -> int:
         """Write a table; the number of its records."""
-        try:
-            codec = None if slot.key is None else key_from_name(slot.key)
-        except ValueError:  # of a program's own: as it is, like one that the file does not name
-            codec = None
+        table = of_bytes(self._source, slot)
+        codec = None if table is None else table.key  # one of a program's own is as it is, like one that nobody names
         header: dict[str, Any] = {
             "table": slot.name,
             "uuid": None if slot.uuid is None else str(slot.uuid),
@@ -136,7 +132,7 @@ class _Writer:
         }
         if not self._source.traits.by_name and slot.uuid == uuid_of(slot.name):
             del header["uuid"]
-        indexes = [] if codec is None else list(self._indexes(slot, keyspace, codec))
+        indexes = [] if table is None else list(self._indexes(slot, table))
         header["indexes"] = {index.name: _portable(slot.indexes[index.name]) for index in indexes} or None
         return self.section(slot.name, header, keyspace, codec, indexes)
 
@@ -150,10 +146,9 @@ class _Writer:
         space = None if name is None else self._source.space(name)
         return slot.feed if space is None else {"after": last(self.txn, space.handle)}
 
-    def _indexes(self, slot: Slot, keyspace: Keyspace, codec: KeyCodec[Any]) -> Iterator[IndexStorage]:
+    def _indexes(self, slot: Slot, table: Storage[Any, Any]) -> Iterator[IndexStorage]:
         """The indexes of a table that are in the file, and whose keys are of a type that is known here."""
         store = self._source
-        table = Storage(slot.name, keyspace.space, keyspace.prefix, codec, BYTES, store.environment.max_key_size())
         for name, definition in slot.indexes.items():
             if name in slot.building:
                 continue
