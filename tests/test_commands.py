@@ -816,6 +816,13 @@ def test_a_full_device_is_named(db: Path) -> None:
     assert (result.exit_code, result.output.count("'/dev/full' could not be written")) == (1, 1)
 
 
+def test_a_directory_that_a_target_lacks_is_told(db: Path, tmp_path: Path) -> None:
+    ok("dump", db, tmp_path / "dump")
+    for command, source in (("backup", db), ("salvage", db), ("load", tmp_path / "dump")):
+        result = run(command, source, tmp_path / "no" / "new")
+        assert (result.exit_code, result.output.endswith("no': create it first\n")) == (1, True)
+
+
 def test_a_path_that_leads_to_no_database_is_answered_with_what_there_is(db: Path) -> None:
     for path, said in (
         (db.parent / f"{db.name}x", f"check the path; did you mean {db.name!r}?\n"),
@@ -961,3 +968,15 @@ def test_an_existing_target_is_answered_with_the_option_of_the_command(db: Path,
         result = run(*arguments)
         assert result.exit_code == 1
         assert "give --overwrite" in result.output
+
+
+def test_migrate_names_the_options_that_it_lacks(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db, db.begin(write=True) as txn:
+        zlmdb.MapStringString(1)[txn, "a"] = "b"
+    for more, said in (
+        ((), "slot 1 are not given: name the map of each, with --import MODULE, --map UUID=MAP or --slot N=MAP"),
+        (("--slot", "1=MapUuidString"), "Delete them, or leave them out with --skip"),
+        (("--import", "shop:Store"), "no module 'shop:Store' in the current directory, and none is installed"),
+        (("--slot", "1=MapStringStrin"), "did you mean 'MapStringString'?"),
+    ):
+        assert said in run("migrate", tmp_path / "db", tmp_path / "new", *more).output

@@ -28,6 +28,8 @@ _OF_PROGRAMS = {
     "take out what there is with zlmdb.Database.salvage()": "take out what there is with zlmdb salvage",
     "copy the readable records with zlmdb.Database.salvage()": "copy the readable records with zlmdb salvage",
     "salvage what is left with zlmdb.Database.salvage()": "salvage what is left with zlmdb salvage",
+    "name the map of each": "name the map of each, with --import MODULE, --map UUID=MAP or --slot N=MAP",
+    "say that they are to be skipped": "leave them out with --skip",
     "which Database.verify() tells": "which zlmdb check tells",
     "this user may not write there: open it with readonly=True, or permit": "this user may not write there: permit",
     "can only be read: open it with readonly=True": "can only be read",
@@ -83,8 +85,8 @@ def _escaped(error: click.ClickException) -> click.ClickException:
 def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     """End with an error."""
     if isinstance(error, FileNotFoundError) and text.startswith("no database at"):
-        wrong = [path for path in ctx.params.values() if isinstance(path, Path) and str(path) in text]
-        text += "".join([f"; {advice}" for advice in map(_there, wrong) if advice])
+        wrong = (path for path in ctx.params.values() if isinstance(path, Path) and str(path) in text)
+        text += "".join([f"; {advice}" for advice in {_there(path) for path in wrong} if advice])
     for python, here in _OF_PROGRAMS.items():
         text = text.replace(python, here)
     if ctx.params.get("as_json"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any, Optional
 from uuid import UUID
@@ -14,7 +13,7 @@ import zlmdb
 from . import output
 from .contents import map_class, registered
 from .group import command, path_argument
-from .programs import imports, schema_of
+from .programs import imported, imports, schema_of
 
 
 @command
@@ -38,7 +37,7 @@ def migrate(
     """
     with imports():
         for module in modules:
-            importlib.import_module(module)
+            imported(module)
     classes = list(zlmdb.TABLES_BY_UUID.values()) if modules else []
     classes += [registered(name, _uuid(text)) for text, name in map(_pair, maps)]
     by_hand = {_number(text): _by_hand(name, _number(text)) for text, name in map(_pair, slots)}
