@@ -16,6 +16,7 @@ from ..engines import Transaction
 from ..keys import KeyCodec
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
+from ..shown import shortened
 from ..store import layout
 from ..store.catalogue import catalogue_of
 from ..store.slotrecords import checked_migration, slot_of
@@ -35,6 +36,9 @@ from .stream import MAX_LINE, SHAPE, VERSION, Section, Streamed
 from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]
+
+_NOT_OF_DUMP = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading a line raises that is JSON, and no line of a dump."""
 
 
 class _Checked(NamedTuple):
@@ -244,10 +248,15 @@ class _Target:
         self._filling = filling
         self._name = section.name
         self.count = 0
-        self._slot, self._keyspace = _entered(filling, section)
+        try:
+            self._slot, self._keyspace = _entered(filling, section)
+            self._read = _reader(self._slot) if check else None
+        except errors.Error:
+            raise
+        except _NOT_OF_DUMP as error:
+            raise self._damaged(section.header, error) from error
         codec = section.codec
         self._codec = None if codec is None else filling.store.traits.codec(codec)
-        self._read = _reader(self._slot) if check else None
         self._indexes: dict[str, tuple[IndexStorage, KeyCodec[Any]]] = {}
 
     def add_index(self, name: str, definition: dict[str, Any]) -> None:
@@ -261,14 +270,28 @@ class _Target:
             key = key_from_name(str(definition.get("key")))
             entries = self._filling.index(self._slot, name, dict(definition))
             self._indexes[name] = index_storage(store, entries, name, definition, table), key
-        except ValueError as error:
+        except _NOT_OF_DUMP as error:
             raise errors.DecodeError(f"index {self._name}.{name} of the stream: {error}") from error
 
     def store(self, record: dict[str, Any]) -> None:
         """Store a record, or the entry of an index. Raises `DuplicateKey`, `DecodeError`."""
-        if "i" in record:
-            self._store_entry(record)
-            return
+        try:
+            if "i" in record:
+                self._store_entry(record)
+            else:
+                self._store_record(record)
+        except errors.Error:
+            raise
+        except _NOT_OF_DUMP as error:
+            raise self._damaged(record, error) from error
+
+    def _damaged(self, line: dict[str, Any], error: Exception) -> errors.DecodeError:
+        """The error for a *line* that dump does not write."""
+        return errors.DecodeError(
+            f"table {self._name!r} of the stream has a damaged line, {shortened(line)}: {error!r}"
+        )
+
+    def _store_record(self, record: dict[str, Any]) -> None:
         self.count += 1
         key: Any = record.get("k", record.get("r"))
         data = base64.b64decode(record["v"])
