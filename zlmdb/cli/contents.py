@@ -172,8 +172,8 @@ def opened(
     FlatBuffers are read by the fields that the file records, if it does; with *raw*, as bytes.
     """
     if as_map is not None:
-        if not registry.engine(str(path)).exists():
-            raise FileNotFoundError(f"no database at {str(path)!r}: check the path")  # Database() would make one
+        if not registry.engine(str(path)).exists():  # in an empty directory, Database() would make one
+            raise FileNotFoundError(f"no database at {str(path)!r}: check the path")
         with zlmdb.Database(path, readonly=not write, create=False) as db:
             pmap = _attached(db, name, as_map)
             with db.begin(write=write) as txn:
