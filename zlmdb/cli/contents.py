@@ -197,7 +197,7 @@ def _attached(db: Any, name: str, as_map: str) -> Any:
     infos = db.tables()
     found = next((one for one in infos.values() if name in (one.name, str(one.uuid))), None)
     if found is None:
-        raise KeyError(f"no table {name!r} in the file; there are {', '.join(map(repr, infos)) or 'none'}")
+        raise KeyError(f"no table {name!r} in the file; {nearest(name, infos)}")
     if found.uuid is None:
         raise click.UsageError(f"--map {as_map}: the file records the types of the table {name!r}: leave --map out")
     return db._attach(registered(as_map, found.uuid), record=False)  # a wrong guess must not stay in the file

@@ -25,6 +25,7 @@ from ..schema.plaindata import Plain, other_fields, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..schema.storages import storage_of
 from ..schema.verdict import FITS
+from ..shown import nearest
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import delete_prefixed, pairs_between, prefixed
 from ..store.slots import Keyspace, Slot
@@ -193,7 +194,7 @@ class OldTables(Mapping[str, "OldTable"]):
     def _slot(self, name: str) -> Slot:
         slot = self._slots.get(name)
         if slot is None:
-            raise KeyError(f"no table {name!r} in the file: there are {', '.join(self._slots) or 'none'}")
+            raise KeyError(f"no table {name!r} in the file; {nearest(name, self._slots)}")
         return slot
 
     def _emptied(self, name: str) -> Slot:

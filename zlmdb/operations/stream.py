@@ -28,6 +28,7 @@ from .. import errors
 from ..engines import Transaction
 from ..keys import KeyCodec, tables_codec
 from ..namedtuples import NamedTuple
+from ..shown import nearest
 from ..store import layout
 from ..store.catalogue import Catalogue, catalogue_of, spaces_of
 from ..store.slots import Keyspace, Slot, uuid_of
@@ -82,9 +83,7 @@ def dump(
             slots = catalogue.read(txn)
             unknown = [name for name in tables or () if name not in slots]
             if unknown:
-                raise KeyError(
-                    f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}"
-                )
+                raise KeyError(f"no table {unknown[0]!r} in the file; {nearest(unknown[0], slots)}")
             chosen = [slot for slot in slots.values() if tables is None or slot.name in tables]
             spaces = spaces_of(catalogue, chosen)
             if spaces == opened:
