@@ -72,7 +72,9 @@ def _not_written(error: OSError) -> zlmdb.DiskError:
 def discard() -> None:
     """Give up what standard output did not take: Python would try to write it again at its end, and complain."""
     with suppress(OSError, ValueError, AttributeError):  # what stands in its place has no descriptor
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        descriptor = sys.stdout.fileno()
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), descriptor)
 
 
 def fields(found: Mapping[str, Any], as_json: bool) -> None:
