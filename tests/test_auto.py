@@ -268,6 +268,13 @@ def test_made_tables_are_items(db: Any) -> None:
         db.auto["nothing"]
 
 
+@pytest.mark.parametrize("name", ["_db", "_idle", "_forget", "__dict__"])
+def test_a_made_table_may_have_the_name_of_an_attribute(db: Any, name: str) -> None:
+    made = db.table(name, str, int)
+    db.auto[made]["a"] = 1
+    assert (db.auto[name]["a"], db.auto.counts["a"]) == (1, 1)
+
+
 def test_a_closed_database_says_so(tmp_path: Path) -> None:
     db = zlmdb.open(tmp_path / "db", Store)
     counts = db.auto.counts

@@ -572,12 +572,12 @@ def test_errors_advise_what_there_is_on_the_command_line(
     assert not re.search(r"=(True|False|'\w+')|Database\.", output), output
 
 
-def test_a_file_with_keys_of_one_byte_is_none_of_zlmdb_and_migrate_ends(tmp_path: Path) -> None:
+def test_a_file_with_keys_of_one_byte_is_told_and_migrate_ends(tmp_path: Path) -> None:
     with zlmdb.lmdb.open(str(tmp_path / "data")) as env, env.begin(write=True) as txn:
         for key in (b"a", b"key"):
             txn.put(key, b"value")
     result = run("migrate", tmp_path / "data", tmp_path / "new")
-    assert (result.exit_code, "the key b'a', so it is none of zlmdb <= 26" in result.output) == (1, True)
+    assert (result.exit_code, "written the key b'a'" in result.output) == (1, True)
 
 
 def test_a_key_of_one_byte_in_a_classic_file_is_told_and_check_and_dump_end(tmp_path: Path) -> None:
@@ -791,6 +791,48 @@ def test_a_reader_that_has_seen_enough_ends_a_select_quietly(db: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
+def test_what_standard_output_does_not_take_is_one_line_and_a_reader_that_has_gone_is_none(db: Path) -> None:
+    reader, broken = os.pipe()
+    os.close(reader)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "wb") as full, open(broken, "wb") as gone:
+        for arguments, output, said in (
+            (["dump", db], full, "Error: standard output could not be written: No space left on device\n"),
+            (["--help"], full, "Error: No space left on device\n"),
+            (["dump", db], gone, ""),
+        ):
+            command = [sys.executable, "-m", "zlmdb", *arguments]
+            done = subprocess.run(
+                command, stdout=output, stderr=subprocess.PIPE, text=True, check=False, env=environment
+            )
+            assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_full_device_is_named(db: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no device that is always full")
+    result = run("dump", db, "/dev/full")
+    assert (result.exit_code, result.output.count("'/dev/full' could not be written")) == (1, 1)
+
+
+def test_a_directory_that_a_target_lacks_is_told(db: Path, tmp_path: Path) -> None:
+    ok("dump", db, tmp_path / "dump")
+    for command, source in (("backup", db), ("salvage", db), ("load", tmp_path / "dump")):
+        result = run(command, source, tmp_path / "no" / "new")
+        assert (result.exit_code, result.output.endswith("no': create it first\n")) == (1, True)
+
+
+def test_a_path_that_leads_to_no_database_is_answered_with_what_there_is(db: Path) -> None:
+    for path, said in (
+        (db.parent / f"{db.name}x", f"check the path; did you mean {db.name!r}?\n"),
+        (db.parent, f"check the path; there are databases in it: {db.name!r}\n"),
+        (db.parent / "nowhere", "check the path\n"),
+    ):
+        assert run("tables", path).output.endswith(said)
+    assert "did you mean" in run("drop-index", db, "login", "by_name").output
+
+
 def test_what_a_program_would_see_as_a_traceback_is_a_line(db: Path) -> None:
     for arguments in (
         ("get", db, "slot:0", "k", "--map", "MapUuidCbor"),
@@ -926,3 +968,15 @@ def test_an_existing_target_is_answered_with_the_option_of_the_command(db: Path,
         result = run(*arguments)
         assert result.exit_code == 1
         assert "give --overwrite" in result.output
+
+
+def test_migrate_names_the_options_that_it_lacks(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db, db.begin(write=True) as txn:
+        zlmdb.MapStringString(1)[txn, "a"] = "b"
+    for more, said in (
+        ((), "slot 1 are not given: name the map of each, with --import MODULE, --map UUID=MAP or --slot N=MAP"),
+        (("--slot", "1=MapUuidString"), "Delete them, or leave them out with --skip"),
+        (("--import", "shop:Store"), "no module 'shop:Store' in the current directory, and none is installed"),
+        (("--slot", "1=MapStringStrin"), "did you mean 'MapStringString'?"),
+    ):
+        assert said in run("migrate", tmp_path / "db", tmp_path / "new", *more).output

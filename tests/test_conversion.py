@@ -259,3 +259,13 @@ def test_values_that_equal_nothing_and_keys_that_do_not_fit(skip: bool, tmp_path
             assert (report.failed, report.records) == (1, {str(Readings._zlmdb_oid): 1, "slot 9": 1})
     report = convert(tmp_path / "old", tmp_path / "long", lib_version="1.0", **given)
     assert (report.failed, report.verified) == (0, 3)
+
+
+def test_records_in_a_slot_beyond_the_last_one_are_no_silent_loss(tmp_path: Path) -> None:
+    with zlmdb.Database(tmp_path / "db", layout="classic") as db:
+        db._open_store.change(lambda txn, _: txn.put(b"\xff\xffx", b"y"))
+        assert db.check().tables["slot 65535"].records == 1
+        with pytest.raises(zlmdb.InvalidDatabase, match="slot 65535"), open(tmp_path / "dump", "wb") as file:
+            db.dump(file)
+    with pytest.raises(zlmdb.InvalidDatabase, match="slot 65535"):
+        zlmdb.Database.convert(tmp_path / "db", tmp_path / "new")

@@ -152,7 +152,7 @@ def test_old_tables_are_mappings_of_plain_data(path: Path) -> None:
         assert items.get(UUID(int=7)) is None
         assert UUID(int=2) in items
         assert dict(old["counts"].items()) == {"n": 3}
-        with pytest.raises(KeyError, match="there are counts, items"):
+        with pytest.raises(KeyError, match="there are 'counts', 'items'"):
             old["other"]
         with pytest.raises(KeyError, match="declares no table"):
             old.take("items")

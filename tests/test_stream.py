@@ -483,3 +483,13 @@ def test_an_entry_that_does_not_fit_is_not_loaded(change: Any, text: str, tmp_pa
     stream = changed_stream(dumped(tmp_path / "db"), lambda line: {**line, **change} if "i" in line else line)
     with zlmdb.Database(tmp_path / "new") as db, pytest.raises(zlmdb.DecodeError, match=text):
         db.load(io.BytesIO(stream))
+
+
+@pytest.mark.parametrize("change", [{"v": None}, {"v": "\udcff"}, {"i": []}, {"value": True}])
+def test_a_line_that_is_none_of_a_dump_is_a_decode_error(change: dict[str, Any], tmp_path: Path) -> None:
+    make(tmp_path / "db", 2)
+    stream = changed_stream(
+        dumped(tmp_path / "db"), lambda line: {**line, **change} if change.keys() <= line.keys() else line
+    )
+    with zlmdb.Database(tmp_path / "new") as db, pytest.raises(zlmdb.DecodeError, match="the stream"):
+        db.load(io.BytesIO(stream))

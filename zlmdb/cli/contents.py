@@ -18,6 +18,7 @@ import zlmdb
 from ..engines import registry
 from ..namedtuples import NamedTuple
 from ..operations.keytext import from_plain, is_bytes, parse
+from ..shown import nearest
 from ..values.base import is_a
 from ..values.recorded import Recorded
 from .output import to_json
@@ -171,8 +172,8 @@ def opened(
     FlatBuffers are read by the fields that the file records, if it does; with *raw*, as bytes.
     """
     if as_map is not None:
-        if not registry.engine(str(path)).exists():
-            raise FileNotFoundError(f"no database at {str(path)!r}: check the path")  # Database() would make one
+        if not registry.engine(str(path)).exists():  # in an empty directory, Database() would make one
+            raise FileNotFoundError(f"no database at {str(path)!r}: check the path")
         with zlmdb.Database(path, readonly=not write, create=False) as db:
             pmap = _attached(db, name, as_map)
             with db.begin(write=write) as txn:
@@ -196,7 +197,7 @@ def _attached(db: Any, name: str, as_map: str) -> Any:
     infos = db.tables()
     found = next((one for one in infos.values() if name in (one.name, str(one.uuid))), None)
     if found is None:
-        raise KeyError(f"no table {name!r} in the file; there are {', '.join(map(repr, infos)) or 'none'}")
+        raise KeyError(f"no table {name!r} in the file; {nearest(name, infos)}")
     if found.uuid is None:
         raise click.UsageError(f"--map {as_map}: the file records the types of the table {name!r}: leave --map out")
     return db._attach(registered(as_map, found.uuid), record=False)  # a wrong guess must not stay in the file
@@ -239,5 +240,8 @@ def map_class(text: str) -> tuple[Any, Optional[int]]:
     name, _, method = text.partition(":")
     cls = getattr(zlmdb, name, None) if name.startswith("Map") else None
     if cls is None or (method and method not in COMPRESSION):
-        raise click.UsageError(f"{text!r} is no named map: expected one such as MapUuidCbor, or MapUuidCbor:zlib")
+        close = nearest(name, [one for one in zlmdb.__all__ if one.startswith("Map")], listed=False)
+        raise click.UsageError(
+            f"{text!r} is no named map: expected one such as MapUuidCbor, or MapUuidCbor:zlib{close and '; '}{close}"
+        )
     return cls, COMPRESSION.get(method)

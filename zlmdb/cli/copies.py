@@ -9,14 +9,14 @@ import click
 import zlmdb
 
 from . import output
-from .group import command
+from .group import command, path_argument
 
 _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
+@path_argument("path")
+@path_argument("target")
 @click.option("--no-compact", is_flag=True, help="Also copy unused pages: faster, but the file is larger.")
 @_OVERWRITE
 def backup(path: Path, target: Path, no_compact: bool, overwrite: bool, as_json: bool) -> None:
@@ -30,8 +30,8 @@ def backup(path: Path, target: Path, no_compact: bool, overwrite: bool, as_json:
 
 
 @command
-@click.argument("copy", type=click.Path(path_type=Path))
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("copy")
+@path_argument("path")
 @_OVERWRITE
 def restore(copy: Path, path: Path, overwrite: bool, as_json: bool) -> None:
     """Put the backup COPY at PATH, as a database. No program may have that database open."""
@@ -41,7 +41,7 @@ def restore(copy: Path, path: Path, overwrite: bool, as_json: bool) -> None:
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 def compact(path: Path, as_json: bool) -> None:
     """Make the file of the database at PATH smaller, without unused pages. No other program may have it open."""
     with zlmdb.open(path) as db, output.progress(as_json) as told:

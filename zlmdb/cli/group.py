@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 import zlmdb
 
+from ..engines import registry
+from ..shown import nearest
 from . import output
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 """Exit codes, beside 0 for success and 2 for a wrong command line."""
@@ -22,6 +28,8 @@ _OF_PROGRAMS = {
     "take out what there is with zlmdb.Database.salvage()": "take out what there is with zlmdb salvage",
     "copy the readable records with zlmdb.Database.salvage()": "copy the readable records with zlmdb salvage",
     "salvage what is left with zlmdb.Database.salvage()": "salvage what is left with zlmdb salvage",
+    "name the map of each": "name the map of each, with --import MODULE, --map UUID=MAP or --slot N=MAP",
+    "say that they are to be skipped": "leave them out with --skip",
     "which Database.verify() tells": "which zlmdb check tells",
     "this user may not write there: open it with readonly=True, or permit": "this user may not write there: permit",
     "can only be read: open it with readonly=True": "can only be read",
@@ -33,6 +41,8 @@ _OF_PROGRAMS = {
     "only, with layout='classic'": "zlmdb tables, get and select show its sub-databases, if it has some",
 }
 """What errors advise that is written in programs, and what it is on the command line: an option, or nothing."""
+
+_SHOWN = 5  # databases that an error names
 
 _NEGATIVE = re.compile(r"-(Infinity|\d*\.?\d+([eE][+-]?\d+)?)")
 
@@ -74,6 +84,9 @@ def _escaped(error: click.ClickException) -> click.ClickException:
 
 def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     """End with an error."""
+    if isinstance(error, FileNotFoundError) and text.startswith("no database at"):
+        wrong = (path for path in ctx.params.values() if isinstance(path, Path) and str(path) in text)
+        text += "".join([f"; {advice}" for advice in {_there(path) for path in wrong} if advice])
     for python, here in _OF_PROGRAMS.items():
         text = text.replace(python, here)
     if ctx.params.get("as_json"):
@@ -81,6 +94,20 @@ def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     else:
         output.say(f"Error: {text}", err=True)
     ctx.exit(FAILED)
+
+
+def _there(path: Path) -> str:
+    """What there is for *path*, where no database is, in words; empty if nothing is similar."""
+    with suppress(OSError):  # what this user may not list
+        if path.is_dir():
+            found = sorted(one.name for one in path.iterdir() if one.is_dir() and registry.engine(str(one)).exists())
+            shown = [*map(repr, found[:_SHOWN]), *["..."] * (len(found) > _SHOWN)]
+            return f"there are databases in it: {', '.join(shown)}" if found else ""
+        while not path.parent.is_dir():
+            path = path.parent
+        names = [one.name for one in path.parent.iterdir() if one.is_dir() or one.suffix == ".mdb"]
+        return nearest(path.name, names, listed=False)
+    return ""
 
 
 class RecordCommand(Command):
@@ -125,6 +152,16 @@ class Group(click.Group):
 
     command_class = Told
 
+    def main(self, *args: Any, **more: Any) -> Any:
+        """As click does it, except if the help cannot be written. A reader that has seen enough ends it quietly."""
+        try:
+            return super().main(*args, **more)
+        except OSError as error:
+            output.discard()
+            with suppress(OSError):
+                click.echo(f"Error: {error.strerror or error}", err=True)
+            raise SystemExit(FAILED) from error
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As click does it, with advice for a command that there is not."""
         for ours, theirs in _ELSEWHERE.items():
@@ -141,6 +178,11 @@ def main() -> None:
     PATH is the directory of a database, or its data file. Exit codes: 0 success, 1 an error, 2 a wrong command line,
     3 a check found problems or a salvage was not complete, 4 there is no such record, 130 stopped by Ctrl-C.
     """
+
+
+def path_argument(name: str) -> Callable[[F], F]:
+    """The argument *name* of a command, a path."""
+    return click.argument(name, type=click.Path(path_type=Path))
 
 
 def command(function: Callable[..., Any], cls: type[Command] = Command) -> click.Command:

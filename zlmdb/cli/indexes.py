@@ -9,12 +9,12 @@ import click
 import zlmdb
 
 from . import output
-from .group import command
+from .group import command, path_argument
 from .programs import schema_of
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.argument("schema", metavar="MODULE:SCHEMA")
 def build_indexes(path: Path, schema: str, as_json: bool) -> None:
     """Build the indexes of a schema that the database at PATH lacks, or that were not finished.
@@ -39,7 +39,7 @@ def _indexes(db: zlmdb.Database[zlmdb.Schema]) -> set[str]:
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.argument("table")
 @click.argument("index")
 def drop_index(path: Path, table: str, index: str, as_json: bool) -> None:

@@ -14,11 +14,11 @@ from ..operations.foreign import foreign
 from ..systems import WINDOWS
 from . import output
 from .contents import for_reading
-from .group import command
+from .group import command, path_argument
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.option(
     "--lib-version",
     "required",
@@ -79,7 +79,7 @@ def _namespace() -> dict[str, str]:
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 def tables(path: Path, as_json: bool) -> None:
     """List the tables of the database at PATH: types, records, bytes, indexes, and the fields of model classes.
 
@@ -98,7 +98,7 @@ def tables(path: Path, as_json: bool) -> None:
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.option("--clear", is_flag=True, help="Free the slots of processes that have died.")
 def readers(path: Path, clear: bool, as_json: bool) -> None:
     """List the read transactions on the database at PATH, of all processes.

@@ -10,12 +10,12 @@ import click
 import zlmdb
 
 from . import output
-from .group import FOUND, command
+from .group import FOUND, command, path_argument
 from .programs import schema_of
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.argument("schema", metavar="MODULE:SCHEMA")
 @click.option("--declared", "how", flag_value="declared", help="Do what each link declares for a deletion.")
 @click.option("--delete", "how", flag_value="delete", help="Delete the records with such links.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any, Optional
 from uuid import UUID
@@ -13,13 +12,13 @@ import zlmdb
 
 from . import output
 from .contents import map_class, registered
-from .group import command
-from .programs import imports, schema_of
+from .group import command, path_argument
+from .programs import imported, imports, schema_of
 
 
 @command
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
+@path_argument("source")
+@path_argument("target")
 @click.option("--import", "modules", multiple=True, metavar="MODULE", help="A module whose classes have @zlmdb.table.")
 @click.option("--map", "maps", multiple=True, metavar="UUID=MAP", help="The map of a table, such as MapUuidCbor:zlib.")
 @click.option("--slot", "slots", multiple=True, metavar="N=MAP", help="The map of a slot given by hand.")
@@ -38,7 +37,7 @@ def migrate(
     """
     with imports():
         for module in modules:
-            importlib.import_module(module)
+            imported(module)
     classes = list(zlmdb.TABLES_BY_UUID.values()) if modules else []
     classes += [registered(name, _uuid(text)) for text, name in map(_pair, maps)]
     by_hand = {_number(text): _by_hand(name, _number(text)) for text, name in map(_pair, slots)}
@@ -60,7 +59,7 @@ def migrate(
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.argument("schema", metavar="MODULE:SCHEMA")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 def upgrade(path: Path, schema: str, dry_run: bool, as_json: bool) -> None:

@@ -7,13 +7,16 @@ import dataclasses
 import datetime as dt
 import json
 import math
+import os
 import sys
 import unicodedata
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Optional
 
 import click
+
+import zlmdb
 
 from ..operations.progress import Progress, Told, silent
 from ..values.base import is_a
@@ -37,8 +40,41 @@ def _escaped(char: str) -> str:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Write one line of text, of whatever is in a file."""
-    click.echo(escaped(text), err=err)
+    """Write one line of text, of whatever is in a file. Raises `DiskError`."""
+    try:
+        click.echo(escaped(text), err=err)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _not_written(error) from error
+
+
+@contextmanager
+def raw() -> Generator[IO[bytes], None, None]:
+    """A block that writes bytes to standard output, all of them before its end. Raises `DiskError`."""
+    stream: Optional[IO[bytes]] = getattr(sys.stdout, "buffer", None)
+    if stream is None:
+        raise zlmdb.DiskError("standard output is closed: leave it open, or send it to a file")
+    try:
+        yield stream
+        stream.flush()
+    except (zlmdb.Error, BrokenPipeError):
+        raise
+    except OSError as error:
+        raise _not_written(error) from error
+
+
+def _not_written(error: OSError) -> zlmdb.DiskError:
+    discard()
+    return zlmdb.DiskError(f"standard output could not be written: {error.strerror or error}")
+
+
+def discard() -> None:
+    """Give up what standard output did not take: Python would try to write it again at its end, and complain."""
+    with suppress(OSError, ValueError, AttributeError):  # what stands in its place has no descriptor
+        descriptor = sys.stdout.fileno()
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), descriptor)
 
 
 def fields(found: Mapping[str, Any], as_json: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -26,16 +27,7 @@ def class_of(text: str, expected: str) -> Any:
     if not (module and name) or module.endswith(".py"):
         raise click.UsageError(f"{text} names no class: write {expected}")
     with imports():
-        try:
-            found = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-                raise  # one that the module imports
-            raise ModuleNotFoundError(
-                f"no module {error.name!r} in the current directory, and none is installed: run the command where its "
-                f"file is, or add that directory to PYTHONPATH",
-                name=error.name,
-            ) from error
+        found = imported(module)
         if getattr(found, "__file__", None) is None and hasattr(found, "__path__"):
             raise click.UsageError(f"{module!r} is a directory, and no module: {next(iter(found.__path__))}")
         try:
@@ -43,6 +35,20 @@ def class_of(text: str, expected: str) -> Any:
         except AttributeError as error:
             close = nearest(name, [one for one, cls in vars(found).items() if isinstance(cls, type)], listed=False)
             raise click.UsageError(f"{error}{close and '; '}{close}") from error
+
+
+def imported(module: str) -> ModuleType:
+    """The module of that name, inside of `imports`. Raises ImportError."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # one that the module imports
+        raise ModuleNotFoundError(
+            f"no module {error.name!r} in the current directory, and none is installed: run the command where its file "
+            f"is, or add that directory to PYTHONPATH",
+            name=error.name,
+        ) from error
 
 
 @contextmanager

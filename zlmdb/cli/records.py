@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, Optional
 
@@ -13,9 +12,9 @@ import zlmdb
 from ..operations.keytext import to_plain
 from . import output
 from .contents import Contents, opened
-from .group import ABSENT, command, record_command
+from .group import ABSENT, command, path_argument, record_command
 
-_PATH = click.argument("path", type=click.Path(path_type=Path))
+_PATH = path_argument("path")
 _TABLE = click.argument("table")
 _UNPICKLE = click.option(
     "--unpickle", is_flag=True, help="Load pickles, which can run any code; otherwise show their bytes."
@@ -54,7 +53,8 @@ def _write_raw(value: Any, kind: str) -> None:
     if not isinstance(value, (str, bytes)):
         raise click.UsageError(f"--raw writes texts and bytes, and values here are of type {kind}: leave it out")
     data = value.encode() if isinstance(value, str) else bytes(value)
-    sys.stdout.buffer.write(data)
+    with output.raw() as stream:
+        stream.write(data)
 
 
 def _check_write(contents: Contents) -> None:

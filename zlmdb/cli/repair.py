@@ -13,11 +13,11 @@ from ..operations.backup import alone, in_use
 from ..operations.progress import Told
 from ..operations.report import CheckReport, Problem
 from . import output
-from .group import FOUND, command
+from .group import FOUND, command, path_argument
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 def check(path: Path, as_json: bool) -> None:
     """Check the database at PATH: pages, records, indexes, catalogue and counts.
 
@@ -75,8 +75,8 @@ def _show(report: CheckReport) -> None:
 
 
 @command
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
+@path_argument("source")
+@path_argument("target")
 def salvage(source: Path, target: Path, as_json: bool) -> None:
     """Copy all that can be decoded from the damaged database SOURCE into a new database at TARGET.
 

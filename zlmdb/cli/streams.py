@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,16 +14,16 @@ import click
 import zlmdb
 
 from ..engines import registry
-from ..operations.backup import as_private_as, file_of, replacing
+from ..operations.backup import as_private_as, disk_errors, file_of, replacing
 from ..operations.filling import Like, new_file
 from ..operations.loading import load as load_stream
 from ..operations.stream import MAX_LINE
 from . import output
-from .group import command
+from .group import command, path_argument
 
 
 @command
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.argument("file", type=click.Path(dir_okay=False), default="-")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only this table; may be given several times.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
@@ -63,9 +62,10 @@ def _written(file: str, source: str, overwrite: bool) -> Generator[IO[bytes], No
     """
     final = os.path.abspath(file)
     if file == "-":
-        yield sys.stdout.buffer
+        with output.raw() as stream:
+            yield stream
     elif _is_stream(final):
-        with open(file, "wb") as stream:
+        with disk_errors(file), open(file, "wb") as stream:
             yield stream
     else:
         present = os.stat(final) if os.path.isfile(final) and not os.path.islink(final) else None
@@ -89,7 +89,7 @@ def _is_stream(file: str) -> bool:
 
 @command
 @click.argument("file", type=click.File("rb"))
-@click.argument("path", type=click.Path(path_type=Path))
+@path_argument("path")
 @click.option("--layout", type=click.Choice(["tables", "classic"]), default="tables", help="Layout of the new file.")
 @click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")
 @click.option(

@@ -8,7 +8,6 @@ from typing import Any, Optional
 from .. import errors
 from ..engines import Handle, Transaction
 from ..schema.changedshape import record
-from ..schema.comparison import record_types
 from ..schema.declaration import Declaration
 from ..schema.rawtables import raw_table
 from ..schema.verdict import FITS
@@ -64,10 +63,8 @@ def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, A
             slot = Slot(name, number, key=storage.key.name, value=storage.value.name)
             if name in declared:
                 one = declared[name][0]
-                record_types(store, slot, one)
                 slot.class_name, slot.description = one.class_name, one.description
-                record(slot, one, FITS, new=True)
-                slot.add_to_history(one.fingerprint)
+                record(store, slot, one, FITS, new=True)
             catalogue.write(txn, slot)
             old, new = open_space(storage.space or b""), open_space(b"t:" + name.encode())
             moved += int(txn.cursor(new).putmulti(_checked(storage, txn, old), append=True)[0])

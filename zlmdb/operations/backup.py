@@ -184,8 +184,6 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
     """
     _refuse_existing(final, overwrite)
     directory = os.path.dirname(final)
-    if not os.path.isdir(directory):
-        raise FileNotFoundError(f"no directory {directory!r}: create it first")
     check_room(directory, needed)
     with disk_errors(final), temporary_file(directory, os.path.basename(final)) as temporary:
         with named_as(final, temporary):
@@ -248,7 +246,9 @@ def _refuse_open(final: str) -> None:
 
 
 def check_room(directory: str, needed: int) -> None:
-    """Raise `DatabaseFull` unless the disk has *needed* bytes free."""
+    """Raise `DatabaseFull` unless the disk of *directory* has *needed* bytes free, FileNotFoundError if it is none."""
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(f"no directory {directory!r}: create it first")
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise errors.DatabaseFull(

@@ -17,16 +17,16 @@ from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..shown import shortened
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of, has_names_only, prefixes_of, spaces_of
-from ..store.ranges import prefixed, prefixed_keys, slot_prefixes
+from ..store.catalogue import Catalogue, catalogue_of, spaces_of
+from ..store.ranges import prefixed, prefixed_keys
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..values import from_name as value_from_name
-from . import multicheck
+from . import keyspaces, multicheck
 from .linked import broken_links
-from .progress import EVERY, Progress, Told, silent
+from .progress import Progress, Told, counted, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclaredindexes import NotComputable, index_storage
 
@@ -130,7 +130,9 @@ class _Check:
         }
         for slot in slots.values():
             self._table(slot, maps)
-        for problem in multicheck.problems(slots, self._bytes):
+        for problem in multicheck.problems(
+            slots, lambda slot: keyspaces.rows(self.store, self.txn, self.catalogue.keyspace(slot))
+        ):
             self.report._add(problem)
         self._by_hand(slots, maps)
         if any(slot.referred for slot in slots.values()):
@@ -210,14 +212,6 @@ class _Check:
                 text = f"the change {number} is the last one of the record, and left another value or none"
                 self._problem("feed", text, table=slot.name, key=key.hex())
 
-    def _bytes(self, slot: Slot) -> Iterator[tuple[bytes, Any]]:
-        """The keys, without the prefix of the table, and values."""
-        keyspace = self.catalogue.keyspace(slot)
-        handle = self.handle(keyspace.space)
-        if handle is not None or keyspace.space is None:
-            for key, data in _rows(self.txn, handle, keyspace.prefix):
-                yield bytes(key)[len(keyspace.prefix) :], data
-
     def _found(self, storage: Storage[Any, Any]) -> FileIndexes:
         """What this snapshot says of a declared table."""
         return storage.file_indexes if storage.find_indexes is None else storage.find_indexes(self.txn, None)
@@ -264,18 +258,12 @@ class _Check:
 
     def _by_hand(self, slots: dict[str, Slot], maps: Mapping[Any, Any]) -> None:
         """The slots that programs chose by hand: checked if this program has such a map, otherwise counted."""
-        if has_names_only(self.store, self.txn):
-            return
         space = self.store.traits.slots
-        known = prefixes_of(self.catalogue, slots.values())
-        for prefix in slot_prefixes(self.txn.cursor(self.handle(space))):
+        for prefix in keyspaces.by_hand(self.store, self.txn, slots):
             if len(prefix) < 2:
-                self._problem("catalogue", f"another program has written the key {prefix!r} into the file: delete it")
+                self._problem("catalogue", keyspaces.foreign(prefix))
                 continue
-            number = int.from_bytes(prefix, "big")
-            if prefix in known or number == 0:
-                continue
-            name = f"slot {number}"
+            name = f"slot {int.from_bytes(prefix, 'big')}"
             pmap, storage = maps.get((space, prefix), (None, None))
             report = self.report.tables[name] = TableReport(name, codecs="unknown" if storage is None else "declared")
             indexes = [] if pmap is None else index_storages(pmap._attached, self.store, name)
@@ -298,13 +286,10 @@ class _Check:
         if handle is None and keyspace.space is not None:
             return  # reported among the names
         checks = [_IndexCheck(self, name, index) for index in indexes if self._has(index)]
-        for raw_key, data in _rows(self.txn, handle, keyspace.prefix):
+        for raw_key, data in counted(_rows(self.txn, handle, keyspace.prefix), name, self.told):
             report.records += 1
-            if report.records % EVERY == 0:
-                self.told(Progress(name, report.records))
             if storage is not None:
                 self._record(name, storage, raw_key, data, checks)
-        self.told(Progress(name, report.records, report.records))
         if not keyspace.prefix and self._entries(handle) != report.records:
             self._problem(
                 "count", f"{report.records} records, LMDB counts {self._entries(handle)}", table=name

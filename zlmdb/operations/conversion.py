@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional
 
@@ -16,17 +16,18 @@ from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store import openstores
-from ..store.catalogue import catalogue_of, prefixes_of
+from ..store.catalogue import catalogue_of
 from ..store.layout import SLOTS
-from ..store.ranges import prefixed, slot_prefixes
-from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, slot_prefix, uuid_of
+from ..store.slots import Keyspace, Slot, slot_prefix, uuid_of
 from ..store.store import Store
 from ..values import from_name as value_from_name
 from ..values.base import Serializer, is_a
 from .backup import file_of
 from .filling import Filler, like, new_file
-from .progress import EVERY, Progress, Told, silent
+from .keyspaces import numbers_by_hand, rows
+from .progress import EVERY, Progress, Told, counted, silent
 from .report import KEPT
+from .stream import SHAPE
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,6 @@ def _plans(store: Store, txn: Transaction, maps: Mapping[Any, Any], slots: Mappi
     """The tables that *txn* sees. Raises `SchemaMismatch` naming the tables whose types are unknown."""
     catalogue = catalogue_of(store)
     found = catalogue.read(txn)
-    by_hand = _numbers(txn, prefixes_of(catalogue, found.values()))
     plans: list[_Plan] = []
     unknown: list[str] = []
     for slot in found.values():
@@ -132,10 +132,9 @@ def _plans(store: Store, txn: Transaction, maps: Mapping[Any, Any], slots: Mappi
         old, new, value = codecs  # the name of the value type, which is pickle where its codec here is bytes
         uuid = None if slot.uuid == uuid_of(slot.name) else slot.uuid
         made = Slot(slot.name, slot.number, uuid, slot.class_name, slot.description, new.name, value, slot.model,
-                    fields=slot.fields, history=slot.history, unsettled=slot.unsettled,
-                    key_field=slot.key_field, was=slot.was)  # fmt: skip
+                    **{name: getattr(slot, name) for name in SHAPE})  # fmt: skip
         plans.append(_Plan(slot.name, made, catalogue.keyspace(slot), old, new, value_from_name(value)))
-    for number in by_hand:
+    for number in numbers_by_hand(store, txn, found):
         if number not in slots:
             unknown.append(f"slot {number}")
             continue
@@ -168,20 +167,6 @@ def _of_map(given: Any, number: int) -> tuple[KeyCodec[Any], Serializer[Any]]:
     return made._both_codecs()
 
 
-def _numbers(txn: Transaction, taken: Set[bytes]) -> list[int]:
-    """The slots in use whose prefixes are not *taken*."""
-    found: list[int] = []
-    for prefix in slot_prefixes(txn.cursor()):
-        if len(prefix) < 2:
-            raise errors.InvalidDatabase(
-                f"the file has the key {prefix!r}, so it is none of zlmdb <= 26: check the path"
-            )
-        number = int.from_bytes(prefix, "big")
-        if prefix not in taken and FIRST_SLOT <= number <= LAST_SLOT:
-            found.append(number)
-    return found
-
-
 class _Conversion:
     """One pass that writes, and one that compares."""
 
@@ -199,9 +184,13 @@ class _Conversion:
         if filler is not None:
             filler.copy_migrations(catalogue_of(self._source).migrations(txn))
         for plan in plans:
-            keyspace = None if filler is None else self._keyspace(filler, plan)
+            keyspace = None
+            if filler is not None:
+                keyspace = _new_keyspace(plan, filler.store)
+                if plan.slot is not None:
+                    filler.table(plan.slot)
             report.records[plan.name] = report.keys[plan.name] = report.values[plan.name] = 0
-            for key, data in _rows(txn, plan.keyspace.prefix):
+            for key, data in counted(rows(self._source, txn, plan.keyspace), plan.name, self._told):
                 converted = self._converted(plan, key, data)
                 if converted is None:
                     continue
@@ -210,9 +199,6 @@ class _Conversion:
                 report.values[plan.name] += converted[1] != data
                 if filler is not None and keyspace is not None:
                     filler.put(keyspace, *converted)
-                if report.records[plan.name] % EVERY == 0:
-                    self._told(Progress(plan.name, report.records[plan.name]))
-            self._told(Progress(plan.name, report.records[plan.name], report.records[plan.name]))
         if report.failed and not self._skip:
             first = report.skipped[0]
             raise errors.DecodeError(
@@ -220,11 +206,6 @@ class _Conversion:
                 f"Delete them, or say that they are to be skipped",
                 table=first.table,
             )
-
-    def _keyspace(self, filler: Filler, plan: _Plan) -> Keyspace:
-        if plan.slot is None:
-            return Keyspace(SLOTS, plan.keyspace.prefix)
-        return filler.table(plan.slot)
 
     def _converted(self, plan: _Plan, key: bytes, data: bytes) -> Optional[tuple[bytes, bytes]]:
         """The key and value of the new file; None if the record is skipped."""
@@ -246,9 +227,9 @@ class _Conversion:
         report = self._report
         with made.reading() as new:
             for plan in plans:
-                keyspace = self._new_keyspace(plan, made)
+                keyspace = _new_keyspace(plan, made)
                 handle = getattr(made.space(keyspace.space), "handle", None)
-                for key, data in _rows(old, plan.keyspace.prefix):
+                for key, data in rows(self._source, old, plan.keyspace):
                     try:
                         (decoded, made_key), value = self._new_key(plan, key), plan.value.decode(data)
                     except ValueError:
@@ -275,10 +256,6 @@ class _Conversion:
             raise ValueError(f"the key {shortened(decoded)} takes {size} bytes, 1 to {self._limit} fit in the new file")
         return decoded, made
 
-    def _new_keyspace(self, plan: _Plan, made: Store) -> Keyspace:
-        return Keyspace(SLOTS, plan.keyspace.prefix) if plan.slot is None else catalogue_of(made).keyspace(plan.slot)
 
-
-def _rows(txn: Transaction, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    for key, data in prefixed(txn.cursor(), prefix):
-        yield bytes(key[len(prefix) :]), bytes(data)
+def _new_keyspace(plan: _Plan, made: Store) -> Keyspace:
+    return Keyspace(SLOTS, plan.keyspace.prefix) if plan.slot is None else catalogue_of(made).keyspace(plan.slot)

@@ -8,7 +8,6 @@ from typing import Any, Optional
 
 from .. import errors
 from ..engines import Transaction
-from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.catalogue import catalogue_of
@@ -16,7 +15,7 @@ from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.links import broken
 from ..tables.storage import Storage
-from ..values.bare import BYTES
+from .keyspaces import of_bytes
 from .undeclaredindexes import index_storage
 
 
@@ -47,7 +46,7 @@ def broken_links(
         source: Optional[Storage[Any, Any]] = None
         for name, definition in slot.indexes.items():
             if "link" in definition:
-                source = source or _storage(store, slot)
+                source = source or of_bytes(store, slot)
                 if source is not None:
                     yield from _broken(store, txn, slots, slot, source, name, definition, handles)
 
@@ -76,7 +75,7 @@ def _broken(
     except ValueError:
         return
     target = slots.get(to)
-    storage = None if target is None else _storage(store, target)
+    storage = None if target is None else of_bytes(store, target)
     if entries is None or (target is not None and storage is None):
         return
     there = None if storage is None else handles(storage.space)
@@ -89,13 +88,3 @@ def _broken(
 def _held(store: Store, space: Optional[bytes]) -> Optional[tuple[Any]]:
     found = store.space(space)
     return None if found is None else (found.handle,)
-
-
-def _storage(store: Store, slot: Slot) -> Optional[Storage[Any, Any]]:
-    """Where the records of *slot* are; None if their keys are of a type that is not known here."""
-    keyspace = catalogue_of(store).keyspace(slot)
-    try:
-        key = key_from_name(str(slot.key))
-    except ValueError:
-        return None
-    return Storage(slot.name, keyspace.space, keyspace.prefix, key, BYTES, store.environment.max_key_size())

@@ -16,6 +16,7 @@ from ..engines import Transaction
 from ..keys import KeyCodec
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
+from ..shown import shortened
 from ..store import layout
 from ..store.catalogue import catalogue_of
 from ..store.slotrecords import checked_migration, slot_of
@@ -28,12 +29,16 @@ from ..values.base import is_a
 from ..values.recorded import recorded
 from ..values.resolve import from_name
 from .filling import Filler, Writer
+from .keyspaces import by_hand
 from .keytext import from_plain
 from .progress import EVERY, Progress, Told, silent
-from .stream import MAX_LINE, VERSION, Section, Streamed, numbers
+from .stream import MAX_LINE, SHAPE, VERSION, Section, Streamed
 from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]
+
+_NOT_OF_DUMP = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading a line raises that is JSON, and no line of a dump."""
 
 
 class _Checked(NamedTuple):
@@ -94,8 +99,11 @@ def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:
     """Raise if *target* has a table or slot of the stream, or the versions of another schema."""
     catalogue = catalogue_of(target)
     slots = catalogue.read(txn)
-    used = numbers(target, txn, slots)
-    taken = [number for number in checked.slots if number in used or catalogue.registered(txn, number) is not None]
+    used = set(by_hand(target, txn, slots))
+    taken = [
+        number for number in checked.slots
+        if slot_prefix(number) in used or catalogue.registered(txn, number) is not None
+    ]  # fmt: skip
     for name in (*sorted(slots.keys() & set(checked.names)), *(f"slot {number}" for number in taken)):
         raise errors.ConstraintError(
             f"table {name!r} is in the database already: load into one that does not have it", table=name
@@ -240,10 +248,15 @@ class _Target:
         self._filling = filling
         self._name = section.name
         self.count = 0
-        self._slot, self._keyspace = _entered(filling, section)
+        try:
+            self._slot, self._keyspace = _entered(filling, section)
+            self._read = _reader(self._slot) if check else None
+        except errors.Error:
+            raise
+        except _NOT_OF_DUMP as error:
+            raise self._damaged(section.header, error) from error
         codec = section.codec
         self._codec = None if codec is None else filling.store.traits.codec(codec)
-        self._read = _reader(self._slot) if check else None
         self._indexes: dict[str, tuple[IndexStorage, KeyCodec[Any]]] = {}
 
     def add_index(self, name: str, definition: dict[str, Any]) -> None:
@@ -257,14 +270,28 @@ class _Target:
             key = key_from_name(str(definition.get("key")))
             entries = self._filling.index(self._slot, name, dict(definition))
             self._indexes[name] = index_storage(store, entries, name, definition, table), key
-        except ValueError as error:
+        except _NOT_OF_DUMP as error:
             raise errors.DecodeError(f"index {self._name}.{name} of the stream: {error}") from error
 
     def store(self, record: dict[str, Any]) -> None:
         """Store a record, or the entry of an index. Raises `DuplicateKey`, `DecodeError`."""
-        if "i" in record:
-            self._store_entry(record)
-            return
+        try:
+            if "i" in record:
+                self._store_entry(record)
+            else:
+                self._store_record(record)
+        except errors.Error:
+            raise
+        except _NOT_OF_DUMP as error:
+            raise self._damaged(record, error) from error
+
+    def _damaged(self, line: dict[str, Any], error: Exception) -> errors.DecodeError:
+        """The error for a *line* that dump does not write."""
+        return errors.DecodeError(
+            f"table {self._name!r} of the stream has a damaged line, {shortened(line)}: {error!r}"
+        )
+
+    def _store_record(self, record: dict[str, Any]) -> None:
         self.count += 1
         key: Any = record.get("k", record.get("r"))
         data = base64.b64decode(record["v"])
@@ -378,5 +405,4 @@ def _of_shape(table: str, shape: Optional[str]) -> dict[str, Any]:
         slot = slot_of(table, layout.decode(base64.b64decode(shape)))
     except (TypeError, ValueError) as error:
         raise errors.DecodeError(f"the stream's fields of table {table!r} are damaged: {error}", table=table) from error
-    recorded = ("fields", "history", "unsettled", "key_field", "was", "feed")
-    return {name: getattr(slot, name) for name in recorded}
+    return {name: getattr(slot, name) for name in (*SHAPE, "feed")}

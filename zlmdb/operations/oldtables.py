@@ -15,14 +15,17 @@ from .. import errors
 from ..engines import Handle, Transaction
 from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
-from ..schema.comparison import mismatch, record_types
+from ..schema.changedshape import record
+from ..schema.comparison import mismatch
 from ..schema.declaration import Declaration
 from ..schema.feeds import begin_in, cut_feed
 from ..schema.indexbuilding import forget_index
-from ..schema.links import record
+from ..schema.links import record as record_links
 from ..schema.plaindata import Plain, other_fields, plain_of, reader_of
 from ..schema.rewrite import blocks
 from ..schema.storages import storage_of
+from ..schema.verdict import FITS
+from ..shown import nearest
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import delete_prefixed, pairs_between, prefixed
 from ..store.slots import Keyspace, Slot
@@ -191,7 +194,7 @@ class OldTables(Mapping[str, "OldTable"]):
     def _slot(self, name: str) -> Slot:
         slot = self._slots.get(name)
         if slot is None:
-            raise KeyError(f"no table {name!r} in the file: there are {', '.join(self._slots) or 'none'}")
+            raise KeyError(f"no table {name!r} in the file; {nearest(name, self._slots)}")
         return slot
 
     def _emptied(self, name: str) -> Slot:
@@ -327,7 +330,7 @@ def settle_links(step: Step, *, last: bool) -> None:
     """After a step: record which links lead to which tables; after the *last* one, check that none leads nowhere."""
     slots = step.catalogue.read(step.txn)
     if any(slot.referred for slot in slots.values()) or any(one.linked for one in step.declared.values()):
-        record(step.catalogue, step.txn, slots)
+        record_links(step.catalogue, step.txn, slots)
         step.t.txn._catalogue_changed()
         if last:
             check_links(step.store, step.txn, slots, lambda space: step.handle(Keyspace(space, b"")))
@@ -404,12 +407,10 @@ def _feed(step: Step, slot: Slot) -> Optional[tuple[Handle]]:
 def _define(step: Step, slot: Slot, declared: Declaration) -> None:
     """Record the declared types, fields and indexes for the table."""
     catalogue, txn = step.catalogue, step.txn
-    record_types(step.store, slot, declared)
-    slot.unsettled = None
+    slot.fields = slot.unsettled = None
+    record(step.store, slot, declared, FITS, new=True)
     indexes: dict[str, dict[str, Any]] = {}
     slot.indexes, slot.building = indexes, {}
-    slot.fields = declared.described
-    slot.add_to_history(declared.fingerprint)
     slots = catalogue.read(txn)
     for name, definition in declared.definitions.items():
         catalogue.add_index(txn, slots, slot, name, dict(definition))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Optional
+from collections.abc import Callable, Iterable, Iterator
+from typing import Optional, TypeVar
 
 from ..namedtuples import NamedTuple
+
+R = TypeVar("R")
 
 EVERY = 10_000
 """Records between two reports of progress."""
@@ -21,6 +23,16 @@ class Progress(NamedTuple):
 
 Told = Callable[[Progress], object]
 """A function that is told the progress, from time to time and at the end of each stage."""
+
+
+def counted(rows: Iterable[R], stage: str, told: Told, total: Optional[int] = None) -> Iterator[R]:
+    """The *rows*, of each of which *told* is told that it is done when the next one is asked for."""
+    count = 0
+    for count, row in enumerate(rows, 1):
+        yield row
+        if count % EVERY == 0:
+            told(Progress(stage, count, total))
+    told(Progress(stage, count, count if total is None else total))
 
 
 def silent(progress: Progress) -> None:

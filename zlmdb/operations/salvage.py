@@ -7,7 +7,7 @@ records on it, or on pages below it, and no others.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional
 
@@ -21,7 +21,6 @@ from ..store import layout
 from ..store.catalogue import catalogue_of
 from ..store.definitions import is_key
 from ..store.layout import Layout
-from ..store.ranges import prefixed
 from ..store.slotrecords import checked_migration, slot_of
 from ..store.slots import LAST_SLOT, Keyspace, Slot, slot_prefix, uuid_of
 from ..store.store import OpenSpace, Store
@@ -30,8 +29,9 @@ from ..values import from_name as value_from_name
 from ..values.base import is_a
 from .backup import file_of
 from .filling import Filler, like, new_file
+from .keyspaces import rows
 from .multicheck import empty_keys
-from .progress import EVERY, Progress, Told, silent
+from .progress import Told, counted, silent
 from .report import KEPT
 from .unwritten import unwritten
 
@@ -115,12 +115,7 @@ def _drop_empty_keys(store: Store, report: SalvageReport) -> None:
         catalogue = catalogue_of(store)
         slots = catalogue.read(txn)
 
-        def rows(slot: Slot) -> Iterator[tuple[bytes, Any]]:
-            keyspace = catalogue.keyspace(slot)
-            skip, handle = len(keyspace.prefix), open_handle(keyspace.space, open_space)
-            return ((bytes(key[skip:]), data) for key, data in prefixed(txn.cursor(handle), keyspace.prefix))
-
-        for slot, key in list(empty_keys(slots, rows)):
+        for slot, key in list(empty_keys(slots, lambda slot: rows(store, txn, catalogue.keyspace(slot)))):
             keyspace = catalogue.keyspace(slot)
             txn.delete(keyspace.prefix + key, db=open_handle(keyspace.space, open_space))
             report.copied[slot.name] -= 1
@@ -259,11 +254,8 @@ class _Salvage:
     def _records(self, name: str, tree: Tree, keyspace: Keyspace, storage: Optional[Storage[Any, Any]]) -> None:
         self.report.copied[name] = 0
         self.report.expected[name] = tree.entries
-        for count, record in enumerate(self.state.records(name, tree), 1):
+        for record in counted(self.state.records(name, tree), name, self.told, tree.entries):
             self._record(name, record.key, record.value, keyspace, storage)
-            if count % EVERY == 0:
-                self.told(Progress(name, count, tree.entries))
-        self.told(Progress(name, self.report.copied[name], tree.entries))
 
     def _record(
         self, name: str, key: bytes, data: Optional[bytes], keyspace: Keyspace, storage: Optional[Storage[Any, Any]]

@@ -11,7 +11,6 @@ from ..engines import Cursor
 from ..schema.contents import tables
 from ..store.catalogue import catalogue_of
 from ..store.environment import MAIN
-from ..store.layout import SLOTS
 from ..store.ranges import prefixed
 from ..store.slots import Slot
 from ..store.store import Store
@@ -118,18 +117,15 @@ def _slots(store: Store) -> list[Slot]:
 def _measure(store: Store, slot: Slot) -> tuple[int, int]:
     """The records of a table, and the bytes that they take: whole pages in the tables layout, else keys and values."""
     keyspace = catalogue_of(store).keyspace(slot)
-    if store.space(keyspace.space) is None:
-        store.open_spaces([keyspace.space or SLOTS])
-    if store.space(keyspace.space) is None:
-        return 0, 0
+    if keyspace.space is not None and store.space(keyspace.space) is None:
+        store.open_spaces([keyspace.space])
     with store.reading() as txn:
         space = store.space(keyspace.space)  # as in `sizes`
         if space is None:
             return 0, 0
         if not keyspace.prefix:
             measured = txn.stat(space.handle)
-            pages = measured.get("branch_pages", 0) + measured.get("leaf_pages", 0) + measured.get("overflow_pages", 0)
-            return measured["entries"], pages * measured.get("psize", 0)
+            return measured["entries"], sum(measured[name] for name in _PAGES) * measured["psize"]
         return _walk(txn.cursor(space.handle), keyspace.prefix)
 
 

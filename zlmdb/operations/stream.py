@@ -20,29 +20,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from binascii import b2a_base64
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, Optional
 
 from .. import errors
 from ..engines import Transaction
 from ..keys import KeyCodec, tables_codec
-from ..keys import from_name as key_from_name
 from ..namedtuples import NamedTuple
+from ..shown import nearest
 from ..store import layout
-from ..store.catalogue import Catalogue, catalogue_of, has_names_only, prefixes_of, spaces_of
-from ..store.ranges import prefixed, slot_prefixes
-from ..store.slots import FIRST_SLOT, LAST_SLOT, Keyspace, Slot, uuid_of
+from ..store.catalogue import Catalogue, catalogue_of, spaces_of
+from ..store.slots import Keyspace, Slot, uuid_of
 from ..store.store import Store
 from ..tables.indexstorage import IndexStorage
 from ..tables.storage import Storage
-from ..values.bare import BYTES
 from ..values.base import is_a
+from .keyspaces import numbers_by_hand, of_bytes, rows
 from .keytext import to_plain
-from .progress import EVERY, Progress, Told, silent
+from .progress import Told, counted, silent
 from .undeclaredindexes import entries as read_entries
 from .undeclaredindexes import index_storage
 
 VERSION = 1
+SHAPE = ("fields", "history", "unsettled", "key_field", "was")
+"""Attributes of a `Slot`: what the file says of the shape of records, and of its past."""
 MAX_LINE = 512 << 20
 """The bytes that a line may have, unless told otherwise: one of a value of 384 MiB."""
 
@@ -81,13 +83,11 @@ def dump(
             slots = catalogue.read(txn)
             unknown = [name for name in tables or () if name not in slots]
             if unknown:
-                raise KeyError(
-                    f"no table {unknown[0]!r} in the file; there are {', '.join(map(repr, slots)) or 'none'}"
-                )
+                raise KeyError(f"no table {unknown[0]!r} in the file; {nearest(unknown[0], slots)}")
             chosen = [slot for slot in slots.values() if tables is None or slot.name in tables]
             spaces = spaces_of(catalogue, chosen)
             if spaces == opened:
-                by_hand = [] if tables is not None else numbers(source, txn, slots)
+                by_hand = [] if tables is not None else numbers_by_hand(source, txn, slots)
                 return _write(_Writer(source, target, txn, told or silent), catalogue, chosen, by_hand)
         # A transaction sees only what was opened before it began; another program may make tables in between.
         source.open_spaces(spaces)
@@ -116,10 +116,8 @@ class _Writer:
 
     def table(self, slot: Slot, keyspace: Keyspace) -> int:
         """Write a table; the number of its records."""
-        try:
-            codec = None if slot.key is None else key_from_name(slot.key)
-        except ValueError:  # of a program's own: as it is, like one that the file does not name
-            codec = None
+        table = of_bytes(self._source, slot)
+        codec = None if table is None else table.key  # one of a program's own is as it is, like one that nobody names
         header: dict[str, Any] = {
             "table": slot.name,
             "uuid": None if slot.uuid is None else str(slot.uuid),
@@ -133,7 +131,7 @@ class _Writer:
         }
         if not self._source.traits.by_name and slot.uuid == uuid_of(slot.name):
             del header["uuid"]
-        indexes = [] if codec is None else list(self._indexes(slot, keyspace, codec))
+        indexes = [] if table is None else list(self._indexes(slot, table))
         header["indexes"] = {index.name: _portable(slot.indexes[index.name]) for index in indexes} or None
         return self.section(slot.name, header, keyspace, codec, indexes)
 
@@ -147,10 +145,9 @@ class _Writer:
         space = None if name is None else self._source.space(name)
         return slot.feed if space is None else {"after": last(self.txn, space.handle)}
 
-    def _indexes(self, slot: Slot, keyspace: Keyspace, codec: KeyCodec[Any]) -> Iterator[IndexStorage]:
+    def _indexes(self, slot: Slot, table: Storage[Any, Any]) -> Iterator[IndexStorage]:
         """The indexes of a table that are in the file, and whose keys are of a type that is known here."""
         store = self._source
-        table = Storage(slot.name, keyspace.space, keyspace.prefix, codec, BYTES, store.environment.max_key_size())
         for name, definition in slot.indexes.items():
             if name in slot.building:
                 continue
@@ -172,7 +169,8 @@ class _Writer:
             header["layout"] = self._source.layout  # in which the keys, whose type is not known, are as they are
         _line(self.target, header)
         count, digest = 0, hashlib.sha256()
-        for count, (key, data) in enumerate(_rows(self._source, self.txn, keyspace), 1):
+        for key, data in counted(rows(self._source, self.txn, keyspace), name, self._told):
+            count += 1
             try:
                 line = _record(key, data, codec)
             except errors.EncodeError as error:
@@ -184,8 +182,6 @@ class _Writer:
                 ) from error
             digest.update(line)
             self.target.write(line)
-            if count % EVERY == 0:
-                self._told(Progress(name, count))
         entries = 0
         for index in indexes:
             for line in self._entries(index, codec):
@@ -194,7 +190,6 @@ class _Writer:
                 entries += 1
         counts = {"records": count, "entries": entries} if entries else {"records": count}
         _line(self.target, {"end": name, **counts, "sha256": digest.hexdigest()})
-        self._told(Progress(name, count, count))
         return count
 
     def _entries(self, index: IndexStorage, codec: Any) -> Iterator[bytes]:
@@ -204,7 +199,7 @@ class _Writer:
             return
         name = json.dumps(index.name)
         space = Keyspace(storage.space, storage.prefix)
-        for key, primary in read_entries(index, codec, _rows(self._source, self.txn, space)):
+        for key, primary in read_entries(index, codec, rows(self._source, self.txn, space)):
             plain = to_plain(storage.key, key), to_plain(codec, primary)
             yield f'{{"i": {name}, "k": {json.dumps(plain[0])}, "p": {json.dumps(plain[1])}}}\n'.encode()
 
@@ -215,7 +210,7 @@ def _portable(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(key: bytes, data: bytes, codec: Optional[KeyCodec[Any]]) -> bytes:
-    value = base64.b64encode(data)
+    value = b2a_base64(data, newline=False)
     if codec is None:
         return b'{"r": "%s", "v": "%s"}\n' % (key.hex().encode(), value)
     decoded = codec.decode(key)
@@ -227,35 +222,8 @@ def _line(target: IO[bytes], content: dict[str, Any]) -> None:
     target.write(json.dumps(content, ensure_ascii=False).encode() + b"\n")
 
 
-def _rows(source: Store, txn: Transaction, keyspace: Keyspace) -> Iterator[tuple[bytes, bytes]]:
-    """The keys, without the prefix, and values in a keyspace."""
-    space = source.space(keyspace.space)
-    if space is None:
-        return
-    skip = len(keyspace.prefix)
-    for key, data in prefixed(txn.cursor(space.handle), keyspace.prefix):
-        yield bytes(key[skip:]), bytes(data)
-
-
-def numbers(source: Store, txn: Transaction, slots: dict[str, Slot]) -> list[int]:
-    """The slots given by hand that have records."""
-    taken = prefixes_of(catalogue_of(source), slots.values())
-    space = source.space(source.traits.slots)
-    if space is None or has_names_only(source, txn):
-        return []
-    found: list[int] = []
-    for prefix in slot_prefixes(txn.cursor(space.handle)):
-        if len(prefix) < 2:
-            raise errors.InvalidDatabase(f"another program has written the key {prefix!r} into the file: delete it")
-        number = int.from_bytes(prefix, "big")
-        if prefix not in taken and FIRST_SLOT <= number <= LAST_SLOT:
-            found.append(number)
-    return found
-
-
 def _shape(slot: Slot, feed: Optional[dict[str, Any]]) -> Optional[str]:
     """What the catalogue records of the shape of records, as its bytes: JSON has no bytes, which a default may be."""
-    found = {"fields": slot.fields, "history": slot.history, "unsettled": slot.unsettled,
-             "key_field": slot.key_field, "was": slot.was, "feed": feed}  # fmt: skip
+    found = {**{name: getattr(slot, name) for name in SHAPE}, "feed": feed}
     found = {name: entry for name, entry in found.items() if entry not in (None, [])}
     return base64.b64encode(layout.encode(found)).decode() if found else None

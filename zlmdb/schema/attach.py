@@ -147,13 +147,12 @@ class _Change(NamedTuple):
 
         return any(lost_parts(self.store, self.catalogue, contents.slots, one) for one in self.declarations)
 
-    def create(self, *, again: bool = False, drop_indexes: Optional[bool] = None) -> Contents:
+    def create(self, *, again: bool = False) -> Contents:
         """Create what the file lacks; with *again* also what it has lost."""
         from .creation import create_lacking  # late: a file lacks something once
 
-        drop = self.drop_indexes if drop_indexes is None else drop_indexes
-        work = partial(create_lacking, self.store, self.catalogue, self.declarations, drop_indexes=drop, again=again)
-        return self._changed(work)
+        work = partial(create_lacking, self.store, self.catalogue, self.declarations, drop_indexes=self.drop_indexes)
+        return self._changed(partial(work, again=again))
 
     def _changed(self, work: Callable[[Transaction, OpenSpace], Contents]) -> Contents:
         """As `change_contents`. All that the file has is opened before: so it gets no more than can be open at once."""
@@ -166,7 +165,7 @@ class _Change(NamedTuple):
 
         store, timeout = self.store, self.timeout
         if build_in_batches(store, self.declarations, timeout):  # another process, which met a record, has dropped them
-            self.create(drop_indexes=False)
+            self._replace(drop_indexes=False).create()
             build_in_batches(store, self.declarations, timeout)
         contents = read_contents(store, self.catalogue)
         open_contents(store, contents, timeout)

@@ -102,9 +102,12 @@ _READS = Recipe("single reads", raw=EngineTransaction, single=Single, known=Know
 class AutoTables:
     """The tables of a database, by name: attributes, or items. Each operation is a transaction of its own."""
 
+    _db: Database[Any]
+    _idle: list[Single]
+    _tables: dict[str, AutoTable]
+
     def __init__(self, db: Database[Any]) -> None:
-        self.__dict__["_db"] = db
-        self.__dict__["_idle"] = []
+        self.__dict__.update(_db=db, _idle=[], _tables={})
 
     def __getattr__(self, name: str) -> AutoTable:
         db: Database[Any] = self.__dict__["_db"]
@@ -117,11 +120,7 @@ class AutoTables:
                     f"and t[{name!r}] for a table of the file"
                 )
             raise AttributeError(f"the schema declares no table {name!r}; {nearest(name, db._storages)}")
-        if db._storages[name][0]._part:
-            raise AttributeError(
-                f"db.auto has no sets and lists of values: write `with db.write() as t:`, and t.{name}"
-            )
-        table: AutoTable = self.__dict__.setdefault(name, _made(db, name, self.__dict__["_idle"]))
+        table: AutoTable = self.__dict__.setdefault(name, self._table(name))
         return table
 
     def __getitem__(self, name: Any) -> AutoTable:
@@ -129,8 +128,18 @@ class AutoTables:
             name = name.name
         if name not in self._db._storages:
             raise KeyError(f"the schema declares no table {name!r}; {nearest(name, self._db._storages)}")
-        table: AutoTable = getattr(self, name)
-        return table
+        return self._table(name)
+
+    def _table(self, name: str) -> AutoTable:
+        """The table *name*. One that was made at run time may have the name of an attribute."""
+        db, known = self._db, self._tables
+        if name in known:
+            return known[name]
+        if db._storages[name][0]._part:
+            raise AttributeError(
+                f"db.auto has no sets and lists of values: write `with db.write() as t:`, and t.{name}"
+            )
+        return known.setdefault(name, _made(db, name, self._idle))
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, (cls, _) in self._db._storages.items() if not cls._part])
@@ -145,9 +154,8 @@ class AutoTables:
         return getattr, (self._db, "auto")
 
     def _forget(self) -> None:
-        for table in list(self.__dict__.values()):
-            if isinstance(table, AutoTable):
-                table._forget()
+        for table in list(self._tables.values()):
+            table._forget()
 
     def __enter__(self) -> NoReturn:
         raise TypeError("db.auto is no block, each operation has its own: write `with db.write() as t:` for a block")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from ..store.slots import Slot
+from ..store.store import Store
 from .declaration import Declaration
 from .evolution import Relation, advice, both_sides, renamed_path, with_unknown_past
 from .verdict import FITS, Verdict
@@ -87,8 +88,12 @@ def _remedy(relation: Relation, slot: Slot, older: bool) -> str:
     return advice(relation, slot.name)
 
 
-def record(slot: Slot, declared: Declaration, found: Verdict, *, new: bool) -> None:
-    """Write into *slot* what the file has to record of the shape that *declared* says; *new*: it has no records."""
+def record(store: Store, slot: Slot, declared: Declaration, found: Verdict, *, new: bool) -> None:
+    """Write into *slot* the declared types, as the file stores them, and shape of records; *new*: there are none."""
+    slot.key, slot.value = store.traits.codec(declared.key).name, declared.value.name
+    slot.model = declared.value.model
+    slot.key_field = None if declared.key_field is None else declared.key_field.path
+    slot.add_to_history(declared.fingerprint)
     if declared.fields is None or found.refused or found.unwritable:
         return
     if found.relation is not None:

@@ -12,13 +12,6 @@ from .declaration import Declaration
 from .verdict import FITS, Verdict, verdict
 
 
-def record_types(store: Store, slot: Slot, declared: Declaration) -> None:
-    """Write into *slot* the declared types, as the layout of the file stores them, and the field that is the key."""
-    slot.key, slot.value = store.traits.codec(declared.key).name, declared.value.name
-    slot.model = declared.value.model
-    slot.key_field = None if declared.key_field is None else declared.key_field.path
-
-
 def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optional[str]:
     """The reason why *declared* cannot be the table *slot* of the file, naming both; None if it can."""
     if declared.feed is not None and not (store.traits.by_name or store.readonly):
@@ -122,29 +115,21 @@ def compare(store: Store, slot: Optional[Slot], declared: Declaration) -> None:
 
 def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the file must change for *declared*."""
-    if slot is None or _lacks_parts(slot, declared):
+    if slot is None or lacks_urgently(slot, declared, drop_indexes):
         return True
     if slot.key_field is None and declared.key_field is not None:
         return True
-    if slot.fields == declared.described and not drop_indexes:
-        if slot.model != declared.value.model and _is_wider(slot, declared):
-            return True
-        if slot.indexes == declared.definitions:  # as nearly always
-            return False
-        outdated = outdated_indexes(slot, declared)
-        return bool(outdated) and bool(
-            indexes_to_build(slot, declared, verdict(slot, declared, opening=True), drop_indexes)
-        )
-    found = verdict(slot, declared, opening=True)
-    if found.changes or (drop_indexes and undeclared_indexes(slot, declared)):
-        return True
-    return bool(indexes_to_build(slot, declared, found, drop_indexes))
+    if slot.fields != declared.described:
+        return verdict(slot, declared, opening=True).changes
+    return slot.model != declared.value.model and _is_wider(slot, declared)
 
 
 def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
     if slot is None or _lacks_parts(slot, declared):
         return True
+    if not drop_indexes and slot.indexes == declared.definitions and slot.fields == declared.described:
+        return False  # as nearly always
     found = verdict(slot, declared, opening=True)
     if found.relation is not None and found.relation.renames:
         return True

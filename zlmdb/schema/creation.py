@@ -17,7 +17,6 @@ from .comparison import (
     indexes_to_build,
     lacks,
     lacks_urgently,
-    record_types,
     stored_indexes,
     undeclared_indexes,
 )
@@ -131,9 +130,7 @@ def _make(making: FileChange, declared: Declaration) -> Optional[Slot]:
     build = indexes_to_build(slot, declared, found, drop_indexes)
     reading = None if new else former_reader(store, slot, declared, found)
     slot.indexes = dict(stored_indexes(slot, declared))
-    record_types(store, slot, declared)
-    record(slot, declared, found, new=new)
-    slot.add_to_history(declared.fingerprint)
+    record(store, slot, declared, found, new=new)
     handle = open_handle(catalogue.keyspace(slot).space, making.open_space)
     if declared.feed is not None or slot.has_feed:
         begin_feed(making, slot, txn.stat(handle)["entries"] if handle is not None else 0)

@@ -34,7 +34,7 @@ _OF_TABLES = {
     "pop": "write list(table[key]), then del table[key]",
     "values": "write .items(), or table[key] for those of a key",
     **dict.fromkeys(("put_many", "setdefault", "update"), "write table[key].{fill}(values)"),
-    **dict.fromkeys(("remove",), "write table.discard(key, value)"),
+    "remove": "write table.discard(key, value)",
     **dict.fromkeys(("fields", "group_by", "order_by", "where"), "only tables have queries: loop over .items()"),
 }
 OF_SET_TABLES = {name: advice.format(fill="update") for name, advice in _OF_TABLES.items()}

@@ -127,8 +127,8 @@ class Relation:
         fields = [dict(field) for field in declared["fields"]]
         declared["fields"] = fields
         matched = self._match(stored, fields, self._former[new], old)
-        for field in fields:
-            self._field(matched.get(field["name"]), field, stored, _at(path, field["name"]))
+        for position, field in enumerate(fields):
+            self._field(matched.get(field["name"]), field, position, stored, _at(path, field["name"]))
         taken = [field["name"] for field in matched.values()]
         left = [field for field in stored["fields"] if field["name"] not in taken]
         for field in left:
@@ -158,9 +158,9 @@ class Relation:
         return matched
 
     def _field(
-        self, old: Optional[dict[str, Any]], field: dict[str, Any], stored: Mapping[str, Any], path: str
+        self, old: Optional[dict[str, Any]], field: dict[str, Any], position: int, stored: Mapping[str, Any], path: str
     ) -> None:  # fmt: skip
-        """Compare a declared field with the recorded one, if it exists."""
+        """Compare a declared field, and its *position*, with the recorded one, if it exists."""
         free = "default" in field or "made" in field or "absent" in field
         if old is None:
             self.added.append(path)
@@ -185,7 +185,9 @@ class Relation:
                 f"has fields by number; new ones come last, or all have an Id"
             )
         if stored["kind"] in ("list", "struct"):
-            self._check_position(old, field, stored, path)
+            before = stored["fields"].index(old)  # such formats find fields by their position
+            if before != position:
+                self.problems.append(f"{path} is field {position + 1} of the class and field {before + 1} in the file")
         self._type(old["type"], field["type"], path)
 
     def _check_none(self, field: Mapping[str, Any], path: str) -> None:
@@ -201,19 +203,6 @@ class Relation:
         taken = [one["name"] for one in stored["fields"] if "id" in field and one.get("id") == field["id"]]
         if taken:
             self.problems.append(f"{path} has the number {field['id']}, which is that of {taken[0]} in the file")
-
-    def _check_position(
-        self, old: Mapping[str, Any], field: Mapping[str, Any], stored: Mapping[str, Any], path: str
-    ) -> None:  # fmt: skip
-        """Note a problem if a field has moved, in formats that find fields by position."""
-        before = stored["fields"].index(old)
-        now = [one["name"] for one in self._fields_of(field)].index(field["name"])
-        if before != now:
-            self.problems.append(f"{path} is field {now + 1} of the class and field {before + 1} in the file")
-
-    def _fields_of(self, field: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The declared fields that *field* is one of."""
-        return next(model["fields"] for model in self._new if any(one is field for one in model["fields"]))
 
 
 def affected(definitions: Mapping[str, Mapping[str, Any]], paths: Sequence[str]) -> list[str]:

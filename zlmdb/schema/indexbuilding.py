@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from ..engines import Handle, Transaction
 from ..log import log
+from ..shown import nearest
 from ..store.catalogue import Catalogue, catalogue_of
 from ..store.ranges import delete_prefixed, pairs_between, prefixed_keys
 from ..store.slots import Slot
@@ -106,9 +107,12 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float]) -
 
     def work(txn: Transaction, open_space: OpenSpace) -> None:
         slot = catalogue.slot(txn, table)
-        if slot is None or index not in slot.indexes:
-            there = "no such table" if slot is None else f"there are {', '.join(slot.indexes) or 'none'}"
-            raise KeyError(f"no index {index!r} of table {table!r} in the file: {there}")
+        if slot is None:
+            raise KeyError(f"no table {table!r} in the file; {nearest(table, catalogue.read(txn))}")
+        if index not in slot.indexes:
+            raise KeyError(
+                f"no index {index!r} of table {table!r} in the file: there are {', '.join(slot.indexes) or 'none'}"
+            )
         empty_index(catalogue, slot, index, txn, open_space)
         is_link = "link" in forget_index(catalogue, slot, index, txn)
         with catalogue.batch(txn):

@@ -101,9 +101,7 @@ def _defaults(fields: Optional[Description]) -> dict[str, Any]:
 def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
     """A function that reads plain data, stored by the codec *name*, as values of the class of *declared*."""
     form = format_of(name)
-    if form is None or declared.fields is None or form in _BY_OBJECT:
-        return declared.value.decode
-    if format_of(declared.value.name) == form and name == declared.value.name:
+    if form is None or declared.fields is None or form in _BY_OBJECT or name == declared.value.name:
         return declared.value.decode
     return inside(name, of_format(form, declared.model, declared.names))[1]
 
