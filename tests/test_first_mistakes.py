@@ -445,6 +445,34 @@ def test_an_async_block_is_answered_with_a_plain_one(db: Any) -> None:
         asyncio.run(use())
 
 
+def test_a_block_that_is_awaited_is_answered_with_one_that_is_not() -> None:
+    async def use(method: str) -> None:
+        with zlmdb.open(None, Store) as database:
+            await getattr(database, method)()
+
+    for method in ("read", "write"):
+        with pytest.raises(TypeError, match=r"write `with db\.read\(\) as t:` .* without `await`, or `await db\.aread"):
+            asyncio.run(use(method))
+
+
+@pytest.mark.parametrize("method", ["run", "submit", "arun", "aread"])
+def test_what_is_no_function_is_not_run(db: Any, method: str) -> None:
+    async def use(given: Any) -> None:
+        await getattr(db, method)(given)
+
+    said = rf"^{method}\(\) takes a function .* write db\.{method}\(function\) without parentheses"
+    for given in (5, None, use(len)):
+        with pytest.raises(TypeError, match=said):
+            asyncio.run(use(given))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="errors name the class of a method since Python 3.10")
+def test_a_record_asked_of_a_class_is_answered_with_the_table_of_the_transaction(db: Any) -> None:
+    cls: Any = Notes
+    with pytest.raises(TypeError, match=r"t\.table\.get\(\.\.\.\), and not its class"), db.read():
+        cls.get(1)
+
+
 def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     with pytest.raises(zlmdb.InvalidDatabase, match=r"data' is empty: check the path"):
