@@ -156,7 +156,7 @@ def say_more(error: Any) -> None:
         called, _, rest = str(error.args[0]).partition("() ")
         advice = _CALLS.get(called, "")
         if advice and called.startswith("Table.") and rest.startswith("missing "):  # also of Users.get(1)
-            advice = f"a table of a transaction is asked, t.table.{called[6:]}(...), and not its class; {advice}"
+            advice = f"t.table.{called[6:]}(...) is asked in a transaction, not of the class, and {advice}"
         if advice and rest.startswith(("takes ", "got ", "missing ")) and not rest.endswith(advice):
             error.args = (f"{error.args[0]}; {advice}",)
         return
