@@ -445,14 +445,14 @@ def test_an_async_block_is_answered_with_a_plain_one(db: Any) -> None:
         asyncio.run(use())
 
 
-def test_a_block_that_is_awaited_is_answered_with_one_that_is_not() -> None:
-    async def use(method: str) -> None:
-        with zlmdb.open(None, Store) as database:
-            await getattr(database, method)()
+def test_a_block_that_is_awaited_is_answered_with_one_that_is_not(db: Any) -> None:
+    async def use(block: Any) -> None:
+        await block
 
-    for method in ("read", "write"):
+    for block in (db.read(), db.write()):
         with pytest.raises(TypeError, match=r"write `with db\.read\(\) as t:` .* without `await`, or `await db\.aread"):
-            asyncio.run(use(method))
+            asyncio.run(use(block))
+        block.txn.abort()
 
 
 @pytest.mark.parametrize("method", ["run", "submit", "arun", "aread"])
@@ -480,6 +480,11 @@ def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def test_a_dict_in_place_of_a_record_is_answered_with_how_one_is_made(db: Any) -> None:
+    with db.write() as t, pytest.raises(zlmdb.EncodeError, match=r"Note, got .* \(dict\): make .* Note\(\*\*\.\.\.\)$"):
+        t.notes.add({"title": "Three"})
 
 
 def test_values_given_to_put_many_without_keys_are_answered_with_pairs(db: Any) -> None:
