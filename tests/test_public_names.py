@@ -65,7 +65,7 @@ def test_help_shows_no_default_as_an_object_at_an_address(name: str) -> None:
     cls = getattr(zlmdb, name)
     own = [one for one in dir(cls) if not one.startswith("_") and hasattr(cls, one)]
     methods = [getattr(cls, one) for one in own if inspect.isfunction(getattr(cls, one))]
-    ours = [one for one in methods if one.__module__.startswith("zlmdb")]  # not `MutableMapping.pop`
+    ours = [one for one in methods if str(one.__module__).startswith("zlmdb")]  # not `MutableMapping.pop`
     shown = [f"{one.__name__}{inspect.signature(one)}" for one in ours]
     assert not [one for one in shown if " at 0x" in one]
 

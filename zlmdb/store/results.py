@@ -23,10 +23,11 @@ def refuse_body(result: Any) -> None:
 
 def refuse_uncallable(called: str, given: Any) -> NoReturn:
     """Raise TypeError for *given*, which the method *called* of a database got in place of a function."""
+    shown = shortened(given)
     if isinstance(given, CoroutineType):
         given.close()  # else Python warns that nobody awaited it
     raise TypeError(
-        f"{called}() takes a function of the tables, which it calls in a transaction, and got {shortened(given)}: "
+        f"{called}() takes a function of the tables, which it calls in a transaction, and got {shown}: "
         f"write db.{called}(function) without parentheses after its name, or db.{called}(lambda t: function(t, ...))"
     )
 

@@ -123,7 +123,7 @@ def check(
         return
     if value is None or known.fits(value):
         if known.cls in PLAIN:
-            _check_record(trace, left, operator, right, type(value))
+            _check_record(trace, left, operator, right, kind_of(value))
         return
     shown, subject = f"{left!r} {operator} {right!r}", repr(left)
     if container is left:
