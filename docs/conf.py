@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Optional
 
 from sphinx.application import Sphinx
 
@@ -21,8 +22,14 @@ extensions = ["sphinx.ext.autodoc"]
 
 
 def setup(app: Sphinx) -> None:
-    """Draw the charts of the performance page from the saved results, before the pages are read."""
+    """Draw the charts of the performance page from the saved results, before the pages are read; shorten signatures."""
     app.connect("builder-inited", lambda _: charts.build())
+    app.connect("autodoc-process-signature", _said_once)
+
+
+def _said_once(_app: Sphinx, _what: str, name: str, *_: object) -> Optional[tuple[str, str]]:
+    """No signature for a named map: it is that of `PersistentMap`, 83 times, and half a megabyte of the page."""
+    return ("", "") if name.startswith("zlmdb.classic.maps.Map") else None
 
 
 html_theme = "furo"

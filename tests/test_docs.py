@@ -11,7 +11,7 @@ from .test_rules import MODULES, PACKAGE, RANK, ROOT, unit
 
 pytestmark = pytest.mark.once  # the pages are the same everywhere
 
-PAGES = sorted((ROOT / "docs").glob("*.rst"))
+PAGES = sorted([*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "api").glob("*.rst")])
 PATH = re.compile(r"``((?:[\w-]+/)*[\w-]+(?:\.py|/))``")
 
 
@@ -20,7 +20,7 @@ def paths(text: str) -> list[str]:
     return PATH.findall(text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
 def test_every_path_that_a_page_names_exists(page: Path) -> None:
     # `copies/` and `data/` are examples of what a user may have.
     named = [path for path in paths(page.read_text(encoding="utf-8")) if path not in {"copies/", "program.py"}]

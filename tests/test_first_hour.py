@@ -713,7 +713,10 @@ some, rows = t.words.select(), t.words.select().values()
 for holder in ("db", "t", "t.words", "t.words.by_number", "some", "rows", "cache"):
     found = {one.split(".")[-1].split("(")[0] for one in completer.attr_matches(holder + ".")}
     print(sorted(found & {"append", "avg", "commit", "execute", "filter", "insert", "push", "words", "where"}))
-for line in "db.execute", "t.filter", "t.wrods", "t.words.filter", "t.words.by_number.insert", "some.one", "cache.push":
+for line in (
+    "db.execute", "t.filter", "t.wrods", "t.words.filter", "t.words.by_number.insert", "some.one", "cache.push",
+    "t.words.by_numbr",
+):
     try:
         eval(line)
     except AttributeError as error:
@@ -725,5 +728,6 @@ def test_a_prompt_completes_what_there_is_and_answers_what_there_is_not() -> Non
     done = subprocess.run([sys.executable, "-c", AT_PROMPT], capture_output=True, text=True, check=True, timeout=60)
     lines = done.stdout.splitlines()
     assert lines[:7] == ["[]", "['words']", "['where']", "['where']", "['where']", "[]", "[]"]
-    advice = ["there is no SQL", "asked of a table", "wrods", "write ", "table.add", "write ", "zlmdb.Queue"]
+    advice = ["there is no SQL", "asked of a table", "mean 'words'", "write ", "table.add", "write ", "zlmdb.Queue"]
+    advice.append("did you mean 'by_number'?")
     assert [one for one, line in zip(advice, lines[7:]) if one not in line] == []

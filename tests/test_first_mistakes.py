@@ -445,6 +445,34 @@ def test_an_async_block_is_answered_with_a_plain_one(db: Any) -> None:
         asyncio.run(use())
 
 
+def test_a_block_that_is_awaited_is_answered_with_one_that_is_not(db: Any) -> None:
+    async def use(block: Any) -> None:
+        await block
+
+    for block in (db.read(), db.write()):
+        with pytest.raises(TypeError, match=r"write `with db\.read\(\) as t:` .* without `await`, or `await db\.aread"):
+            asyncio.run(use(block))
+        block.txn.abort()
+
+
+@pytest.mark.parametrize("method", ["run", "submit", "arun", "aread"])
+def test_what_is_no_function_is_not_run(db: Any, method: str) -> None:
+    async def use(given: Any) -> None:
+        await getattr(db, method)(given)
+
+    said = rf"^{method}\(\) takes a function .* write db\.{method}\(function\) without parentheses"
+    for given in (5, None, use(len)):
+        with pytest.raises(TypeError, match=said):
+            asyncio.run(use(given))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="errors name the class of a method since Python 3.10")
+def test_a_record_asked_of_a_class_is_answered_with_the_table_of_the_transaction(db: Any) -> None:
+    cls: Any = Notes
+    with pytest.raises(TypeError, match=r"t\.table\.get\(\.\.\.\) .* not of the class"), db.read():
+        cls.get(1)
+
+
 def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     with pytest.raises(zlmdb.InvalidDatabase, match=r"data' is empty: check the path"):
@@ -452,6 +480,11 @@ def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def test_a_dict_in_place_of_a_record_is_answered_with_how_one_is_made(db: Any) -> None:
+    with db.write() as t, pytest.raises(zlmdb.EncodeError, match=r"Note, got .* \(dict\): make .* Note\(\*\*\.\.\.\)$"):
+        t.notes.add({"title": "Three"})
 
 
 def test_values_given_to_put_many_without_keys_are_answered_with_pairs(db: Any) -> None:

@@ -280,6 +280,22 @@ def test_nothing_is_changed() -> None:
 # -- what is refused ------------------------------------------------------------------------------------------------
 
 
+HOME = Address("Oslo")
+
+
+@dataclass
+class OwnEqual:
+    """It equals its name."""
+
+    name: str
+
+    def __eq__(self, other: object) -> bool:
+        return self.name == other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
 @pytest.mark.parametrize(
     ("function", "text"),
     [
@@ -295,6 +311,9 @@ def test_nothing_is_changed() -> None:
         (lambda u: u.pair == [1, "x"], "u.pair is of type tuple, [1, 'x'] of type list; compare"),
         (lambda u: u.pair == u.tags, "u.pair is of type tuple, u.tags of type list; compare"),
         (lambda u: u.kind == 1, "u.kind == 1: u.kind is of type followed.Kind"),
+        (lambda u: u.name == HOME, "HOME is a record of followed.Address, and u.name is not one; compare with its key"),
+        (lambda u: u.name != u.homes[0], "u.homes[0] is a record of followed.Address, and u.name is not one; compare"),
+        (lambda u: u.name in [HOME], "a record of followed.Address, and u.name is not one"),
         (lambda u: u.mayor < "B", "u.mayor may be None: "),
         (lambda u: u.address.city == "x", "u.address may be None: "),
         (lambda u: u.age > None, "None has no order"),
@@ -315,7 +334,10 @@ def test_mistakes_are_refused_at_once(function: Function, text: str) -> None:
 
 
 def test_what_may_be_equal_is_compared() -> None:
-    for function in (lambda u: u.tags == [], lambda u: u.mayor == u.address, lambda u: u.pair == (1, "x")):
+    named = OwnEqual(users()[0].name)
+    equals_name: Function = lambda u: u.name == named  # noqa: E731
+    plain = [lambda u: u.tags == [], lambda u: u.mayor == u.address, lambda u: u.pair == (1, "x")]
+    for function in (*plain, equals_name):
         answer = following().condition(function)
         assert [answer(user) for user in users()] == [function(user) for user in users()]
 

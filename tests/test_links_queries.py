@@ -392,6 +392,13 @@ def test_the_text_of_an_index_is_that_of_the_index(db: Any) -> None:
 def test_mistakes_behind_a_link_are_told_when_the_query_is_made(db: Any) -> None:
     with db.read() as t, pytest.raises(TypeError, match="Author has no field 'nam', it has name, born, mentor, notes"):
         t.books.where(lambda b: t.authors[b.author].nam == "x")
+    with (
+        db.read() as t,
+        pytest.raises(TypeError, match=r"t.tags\['t1'\] is a record of .*Tag, .* compare with its key"),
+    ):
+        t.books.where(lambda b: b.title == t.tags["t1"])
+    with db.read() as t, pytest.raises(TypeError, match=r"b.title.name: str has no .* t.others\[b.title\].name"):
+        t.books.where(lambda b: b.title.name == "x")
 
 
 def test_the_query_of_one_transaction_does_not_serve_another_schema(db: Any) -> None:

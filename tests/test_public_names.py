@@ -1,4 +1,4 @@
-"""What is public is what docs/api.rst lists, and any name that is not reserved can be an index or a table."""
+"""What is public is what the pages of docs/api list, and any name that is not reserved can be an index or a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import zlmdb
 from zlmdb import reserved
 from zlmdb.store.transaction import Transaction
 
-API = (Path(__file__).parents[1] / "docs" / "api.rst").read_text()
+API = "\n".join([page.read_text() for page in sorted((Path(__file__).parents[1] / "docs" / "api").glob("*.rst"))])
 LISTED = {
     name: set(names.replace(",", " ").split())
     for name, names in re.findall(r"autoclass:: zlmdb\.(\w+)\n   :members: ((?:.+\n(?:      .+\n)*))", API)
@@ -38,7 +38,7 @@ def public(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_the_public_names_of_a_class_are_those_that_the_api_page_lists(name: str) -> None:
+def test_the_public_names_of_a_class_are_those_that_the_api_pages_list(name: str) -> None:
     assert sorted(public(name)) == sorted(LISTED.get(name, set()))
 
 
@@ -58,6 +58,16 @@ def test_no_property_says_at_run_time_that_it_gives_one_of_some_values(name: str
         if isinstance(found, property) and inspect.isfunction(found.fget):
             with suppress(NameError):  # it is known to type checkers only, and Jedi takes it as a text
                 assert get_origin(get_type_hints(found.fget).get("return")) is not Literal, one
+
+
+@pytest.mark.parametrize("name", [*CLASSES, "Cache", "Changes", "Queue", "Worker"])
+def test_help_shows_no_default_as_an_object_at_an_address(name: str) -> None:
+    cls = getattr(zlmdb, name)
+    own = [one for one in dir(cls) if not one.startswith("_") and hasattr(cls, one)]
+    methods = [getattr(cls, one) for one in own if inspect.isfunction(getattr(cls, one))]
+    ours = [one for one in methods if str(one.__module__).startswith("zlmdb")]  # not `MutableMapping.pop`
+    shown = [f"{one.__name__}{inspect.signature(one)}" for one in ours]
+    assert not [one for one in shown if " at 0x" in one]
 
 
 def test_every_public_name_of_a_table_is_refused_as_an_index() -> None:

@@ -83,6 +83,7 @@ REFUSED = (
     "compare it with a value of its type",
     "None has no order",
     "compare values of one type",
+    "compare with its key",
 )
 """What is refused although Python has an answer."""
 

@@ -21,8 +21,6 @@ Says = Callable[[Any, str], str]
 
 _SAYS: dict[type[Any], Says] = {}
 _CALLS: dict[str, str] = {}
-_TOLD: dict[type[Any], set[str]] = {}
-"""The names of which objects of a class at a prompt say what to write instead."""
 
 _AT_PROMPT = hasattr(sys, "ps1") or bool(sys.flags.interactive)
 
@@ -71,7 +69,6 @@ def tell(cls: type[Any], names: Iterable[str], says: Says) -> None:
 def tell_more(cls: type[Any], names: Iterable[str]) -> None:
     """As `tell`, of some more *names*."""
     if _AT_PROMPT:
-        _TOLD.setdefault(cls, set()).update(names)
         plain: Any = cls
         if not hasattr(cls, "__getattr__"):
             plain.__getattr__ = _getattr
@@ -82,8 +79,8 @@ def tell_more(cls: type[Any], names: Iterable[str]) -> None:
 
 
 def _getattr(holder: Any, name: str) -> Any:
-    """The ``__getattr__`` of classes at a prompt."""
-    if any([name in _TOLD.get(base, ()) for base in type(holder).__mro__]):
+    """The ``__getattr__`` of classes at a prompt, where no end of a block may come that says more."""
+    if not name.startswith("_") and _said(holder, name):
         raise lacking(holder, name)
     error: Any = AttributeError(has_no(holder, name))
     error.name, error.obj = name, holder  # as Python has them since 3.10
@@ -155,6 +152,8 @@ def say_more(error: Any) -> None:
     if kind is TypeError and len(error.args) == 1:
         called, _, rest = str(error.args[0]).partition("() ")
         advice = _CALLS.get(called, "")
+        if advice and called.startswith("Table.") and rest.startswith("missing "):  # also of Users.get(1)
+            advice = f"t.table.{called[6:]}(...) is asked in a transaction, not of the class, and {advice}"
         if advice and rest.startswith(("takes ", "got ", "missing ")) and not rest.endswith(advice):
             error.args = (f"{error.args[0]}; {advice}",)
         return

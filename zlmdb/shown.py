@@ -11,6 +11,15 @@ _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = _repr.maxlong = 60
 
 
+class NotGiven:
+    """The default of a parameter that may be left out, where None is a value. `help` shows signatures with it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
 def shortened(value: object) -> str:
     """The repr of *value*, cut to 80 characters. Also if its own repr fails, as that of what is nested very deeply."""
     try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, overload
 
 from .. import errors
 from ..schema.schema import Schema
-from ..store.results import BODIES, refuse_body
+from ..store.results import BODIES, refuse_body, refuse_uncallable
 from ..tables.table import Table
 from ..values.base import is_a
 from .state import DatabaseState
@@ -79,6 +79,8 @@ class Calls(DatabaseState, Generic[S_co]):
         transaction. With *write* False, *fn* gets a snapshot. Raises what *fn* raises, and the errors of `write`;
         TypeError for a function with ``async`` or ``yield`` in it, whose body would not run.
         """
+        if not callable(fn):
+            refuse_uncallable("run", fn)
         if not write or self._writes_alone():
             return self._run_alone(fn, write)
         result: R = self._group_commit().run(self, fn, self._opening.timeout)
@@ -100,6 +102,8 @@ class Calls(DatabaseState, Generic[S_co]):
         before its function starts never runs it. `close` waits for submitted functions, and takes no more of them; the
         end of the program waits for them, too. Raises `ReadonlyDatabase`, `DatabaseClosed`.
         """
+        if not callable(fn):
+            refuse_uncallable("submit", fn)
         store = self._open_store
         if store.readonly:
             store.refuse_write()
@@ -113,6 +117,8 @@ class Calls(DatabaseState, Generic[S_co]):
         If the task is cancelled before *fn* starts, nothing is written. If it is cancelled later, the changes are
         stored all the same. Raises `NestedTransaction` if the task awaits it inside its own write block.
         """
+        if not callable(fn):
+            refuse_uncallable("arun", fn)
         return await self._awaited(fn, kept=False)
 
     def _awaited(self, fn: Callable[[S_co], R], *, kept: bool) -> Awaitable[R]:
@@ -182,6 +188,8 @@ class Calls(DatabaseState, Generic[S_co]):
         For what reads much: to read a few records, ``with db.read()`` takes less time than handing them to a thread.
         If the task is cancelled, what the thread still reads is dropped.
         """
+        if not callable(fn):
+            refuse_uncallable("aread", fn)
         return await self._in_thread(lambda: self.run(fn, write=False))
 
     @overload

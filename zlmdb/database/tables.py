@@ -13,6 +13,7 @@ from ..schema.attach import attach
 from ..schema.declaration import Declaration, declaration
 from ..schema.runtimetables import Made, MadeTable
 from ..schema.schema import declarations, is_table
+from ..shown import NotGiven
 from ..store.pool import Pool
 from ..store.slots import FIRST_SLOT
 from ..tables.storage import Storage
@@ -28,7 +29,7 @@ T = TypeVar("T", bound=Table[Any, Any])
 M = TypeVar("M", bound="Several[Any, Any]")
 K = TypeVar("K")
 V = TypeVar("V")
-_MISSING: Any = object()
+_MISSING: Any = NotGiven()
 _declaration_of: Callable[[tuple[Any, Declaration]], Declaration] = itemgetter(1)
 
 

@@ -257,6 +257,12 @@ class Schema:
 
         __aexit__ = __aenter__
 
+        def __await__(self):
+            raise TypeError(
+                "a transaction is not awaited: write `with db.read() as t:` or `with db.write() as t:` without "
+                "`await`, or `await db.aread(function)` or `await db.arun(function)`"
+            )
+
         def __reduce_ex__(self, protocol):
             if _storages_of(self) is None:  # a schema of zlmdb 26
                 return super().__reduce_ex__(protocol)

@@ -7,6 +7,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, NoReturn
 
 from ..handlers import SUSPENDS, code_of
+from ..shown import shortened
 
 BODIES = frozenset({CoroutineType, GeneratorType, AsyncGeneratorType})
 """Types of what a call of a function with ``async`` or ``yield`` returns, before anything of its body has run."""
@@ -18,6 +19,17 @@ def refuse_body(result: Any) -> None:
     """Raise TypeError for *result*, one of `BODIES`, unless it is that of a generator expression."""
     if not _is_expression(result):
         _refuse(result, _AT_ONCE)
+
+
+def refuse_uncallable(called: str, given: Any) -> NoReturn:
+    """Raise TypeError for *given*, which the method *called* of a database got in place of a function."""
+    shown = shortened(given)
+    if isinstance(given, CoroutineType):
+        given.close()  # else Python warns that nobody awaited it
+    raise TypeError(
+        f"{called}() takes a function of the tables, which it calls in a transaction, and got {shown}: "
+        f"write db.{called}(function) without parentheses after its name, or db.{called}(lambda t: function(t, ...))"
+    )
 
 
 def called_after(fn: Callable[[], object]) -> Callable[[bool], object]:

@@ -12,6 +12,7 @@ from ..handlers import let_through
 from ..query import NoList, Reads, no_length, preview
 from ..query.nolists import refuse_equal
 from ..query.projection import KEYS, PAIRS, VALUES
+from ..shown import NotGiven
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
 from .compiled.points import compiled, subclass
@@ -36,7 +37,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 D = TypeVar("D")
 
-_ABSENT: Any = object()  # no argument
+_ABSENT: Any = NotGiven()
 _new: Any = object.__new__
 
 # `UniqueIndexView.__getitem__` and what it calls, in one function: 0.9 of a hand-written loop where they reach 0.8.

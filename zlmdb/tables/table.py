@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
-from ..shown import shortened
+from ..shown import NotGiven, shortened
 from ..store.access import CLOSED, NO_READER, NOBODY, closed
 from ..store.transaction import Transaction
 from . import atomic
@@ -51,7 +51,7 @@ W = TypeVar("W")
 _get_ident = threading.get_ident
 _new: Any = object.__new__  # without the call of `__init__`
 _CHUNK = 1000
-MISSING: Any = object()  # no argument
+MISSING: Any = NotGiven()
 
 
 @tells_as_table

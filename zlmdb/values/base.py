@@ -300,6 +300,8 @@ def near(value: Any, classes: Collection[type[Any]]) -> str:
     if name.startswith("freezegun."):
         return ", which stands for it while freezegun stops the clock: use time-machine, which needs no such class"
     for one in classes:
+        if cls is dict and getattr(one, "__annotations__", None):
+            return f": make one of its fields, {one.__name__}(**...)"
         if issubclass(cls, one):
             if hasattr(cls, "to_pydatetime"):  # of pandas
                 return f": convert it, with its {'.date()' if one.__name__ == 'date' else '.to_pydatetime()'}"

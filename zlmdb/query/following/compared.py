@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import typing
+from collections.abc import Mapping
 from datetime import datetime, time
 from decimal import Decimal
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from ...values.base import show, typename
 from .code import is_searching
 from .formatted import text_of
-from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of
+from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of, names_of
 from .nodes import Constant, Node, Parameter
 from .operations import Compare, Method
 from .sight import node_of
@@ -121,6 +122,8 @@ def check(
         _check_types(trace, left, known, operator, right, right_known)
         return
     if value is None or known.fits(value):
+        if known.cls in PLAIN:
+            _check_record(trace, left, operator, right, kind_of(value))
         return
     shown, subject = f"{left!r} {operator} {right!r}", repr(left)
     if container is left:
@@ -149,6 +152,24 @@ def _check_types(trace: Trace, left: Node, known: Known, operator: str, right: N
             f"{left!r} {operator} {right!r}: {left!r} is of type {typename(one)}, {right!r} of type {typename(two)}; "
             f"compare values of one type"
         )
+    if left.known.plain:  # else both may be None, on another way through the function
+        _check_record(trace, left, operator, right, two)
+
+
+def _check_record(trace: Trace, left: Node, operator: str, right: Node, cls: Optional[type[Any]]) -> None:
+    """Refuse *right*, if it is a record of *cls*, beside a plain value."""
+    if _equals_its_own_only(cls):
+        trace.refuse(
+            f"{left!r} {operator} {right!r}: {right!r} is a record of {typename(cls)}, and {left!r} is not one; "
+            "compare with its key, which add() and .key(...) of a unique index return, or with a field"
+        )
+
+
+def _equals_its_own_only(cls: Any) -> bool:
+    """Whether *cls* is a dataclass with the ``__eq__`` that `dataclasses` makes."""
+    own: Mapping[str, Any] = {} if cls is None else names_of(cls)
+    code: Any = getattr(own.get("__eq__"), "__code__", None)
+    return "__dataclass_params__" in own and code is not None and code.co_filename == "<string>"
 
 
 def _is_unlike(left: Known, right: Known) -> bool:

@@ -109,7 +109,7 @@ def _of_plain(recorder: Recorder, cls: Any, name: str) -> Any:
     if hasattr(cls, name):
         trace.block(f"{cls.__name__}.{name}, which is not listed as pure")
     advice = f"write {node!r}[{name!r}]" if cls is dict else _OF_OTHERS.get(name, "use one that it has")
-    if cls in (UUID, int) and name not in _OF_OTHERS:
+    if cls in (UUID, int, str) and name not in _OF_OTHERS:
         advice += f", or look up the record of which it is the key: t.others[{node!r}].{name}"
     return trace.refuse(f"{node!r}.{name}: {typename(cls)} has no attribute {name!r}; {advice}")
 
