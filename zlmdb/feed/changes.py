@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
@@ -80,7 +79,7 @@ class Changes(Generic[K, V]):
 
     def first(self, t: Optional[Schema] = None) -> int:
         """The number of the oldest change that is kept, or of the next one, if none is; in the transaction of *t*."""
-        return self._in(t, lambda raw, handle: 1 + (self._removed(raw, handle)))
+        return self._in(t, lambda raw, handle: 1 + self._removed(raw, handle))
 
     def last(self, t: Optional[Schema] = None) -> int:
         """The number of the last change, 0 before the first; with *t* of the last one that its transaction sees.
@@ -97,11 +96,7 @@ class Changes(Generic[K, V]):
         page = self._page(most)
         if not page and self._may_wait():
             with self._bell().listen() as wait:
-                for pause in self._pauses():
-                    page = self._page(most)
-                    if page:
-                        break
-                    wait(pause)
+                page = self._waited(wait, most)
         return self._taken(page)
 
     async def atake(self, most: int = _PAGE) -> list[Change[K, V]]:
@@ -110,12 +105,7 @@ class Changes(Generic[K, V]):
         page = self._page(most)
         if not page and self._timeout != 0:
             async with self._bell().alisten() as wait:
-                for pause in self._pauses():
-                    await self._db._refuse_to_wait()
-                    page = self._page(most)
-                    if page:
-                        break
-                    await wait(pause)
+                page = await self._awaited(wait, most)
         return self._taken(page)
 
     def __iter__(self) -> Iterator[Change[K, V]]:
@@ -126,11 +116,7 @@ class Changes(Generic[K, V]):
                 if not page and self._may_wait():
                     if wait is None:
                         wait = stack.enter_context(self._bell().listen())
-                    for pause in self._pauses():
-                        page = self._page(_PAGE)
-                        if page:
-                            break
-                        wait(pause)
+                    page = self._waited(wait, _PAGE)
                 if not page:
                     return
                 yield from self._given(page)
@@ -143,16 +129,30 @@ class Changes(Generic[K, V]):
                 if not page and self._timeout != 0:
                     if wait is None:
                         wait = await stack.enter_async_context(self._bell().alisten())
-                    for pause in self._pauses():
-                        await self._db._refuse_to_wait()
-                        page = self._page(_PAGE)
-                        if page:
-                            break
-                        await wait(pause)
+                    page = await self._awaited(wait, _PAGE)
                 if not page:
                     return
                 for change in self._given(page):
                     yield change
+
+    def _waited(self, wait: Wait, most: int) -> list[Change[K, V]]:
+        """As `_page`, as soon as there are changes, for which it waits by *wait*; none after *timeout*."""
+        for pause in self._pauses():
+            page = self._page(most)
+            if page:
+                return page
+            wait(pause)
+        return []
+
+    async def _awaited(self, wait: AsyncWait, most: int) -> list[Change[K, V]]:
+        """As `_waited`, in asyncio."""
+        for pause in self._pauses():
+            await self._db._refuse_to_wait()
+            page = self._page(most)
+            if page:
+                return page
+            await wait(pause)
+        return []
 
     def _taken(self, page: list[Change[K, V]]) -> list[Change[K, V]]:
         if page:
@@ -267,7 +267,7 @@ class Changes(Generic[K, V]):
                 raise ValueError(f"acknowledge({number}): the changes of {self._name!r} end with {last}")
             later = number >= (log.position(raw, handle, name) or 0)
             if later:
-                log.acknowledge(raw, handle, name, number, _now())
+                log.acknowledge(raw, handle, name, number, log.now())
             return later
 
         self._write(t, store)
@@ -317,7 +317,7 @@ class Changes(Generic[K, V]):
 
         def remove(raw: Any, handle: Any) -> int:
             count = 0 if through is None else log.trim_through(raw, handle, through)
-            return count if keep.keeps_all else count + log.trim(raw, handle, keep, _now())
+            return count if keep.keeps_all else count + log.trim(raw, handle, keep, log.now())
 
         return self._write(None, remove)
 
@@ -335,7 +335,7 @@ class Changes(Generic[K, V]):
             if known is None:
                 if log.last(raw, handle) < self._after:  # nobody would keep for it what comes until then
                     self._check_position(raw, handle)
-                log.acknowledge(raw, handle, consumer, after or 0, _now())
+                log.acknowledge(raw, handle, consumer, after or 0, log.now())
             return known is None
 
         self._write(None, enter)
@@ -436,10 +436,6 @@ tell(Changes, OF_CHANGES, of_changes)
 
 def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
     return storage.decode_key(storage.prefix + primary)
-
-
-def _now() -> int:
-    return max(0, time.time_ns() // 1000)  # no time before 1970 can be stored
 
 
 def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
