@@ -46,6 +46,7 @@ ROWS = [
         "handlers",
         "locks",
         "log",
+        "numeric",
         "reserved",
         "shown",
         "typeargs",

@@ -14,6 +14,7 @@ from weakref import WeakSet
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
 from ..elsewhere import tell
+from ..numeric import is_number
 from ..shown import shown_path
 from ..values import serializer
 from .elsewhere import INSTEAD, of_cache, refuse_asked, refuse_options
@@ -88,8 +89,7 @@ class Cache(CachePending[K, V]):
     ) -> None:
         if eviction_policy not in _POLICIES:
             raise ValueError(f"eviction_policy={eviction_policy!r}: expected {', '.join(map(repr, _POLICIES))}")
-        given: Any = size_limit
-        if not isinstance(given, (int, float)) or isinstance(given, bool) or not given > 0:
+        if not is_number(size_limit) or not size_limit > 0:
             raise ValueError(f"size_limit={size_limit!r}: expected a number of bytes, more than 0")
         self._path = path_of(path)
         self._size_limit, self._policy = size_limit, eviction_policy

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, overload
 
 from .. import errors
+from ..numeric import is_whole
 from ..schema.schema import Schema
 from ..store.results import BODIES, refuse_body
 from ..tables.table import Table
@@ -205,9 +206,8 @@ class Calls(DatabaseState, Generic[S_co]):
 
         Raises TypeError for a query with a limit, unless *snapshot* is true, and ValueError for a *size* below 1.
         """
-        given: Any = size
-        if isinstance(given, bool) or not isinstance(given, int) or not 0 < given <= sys.maxsize:
-            raise ValueError(f"size={given!r}: give the number of rows that are fetched at once, 1 or more")
+        if not is_whole(size) or not 0 < size <= sys.maxsize:
+            raise ValueError(f"size={size!r}: give the number of rows that are fetched at once, 1 or more")
         return self._snapshot_rows(choose, size) if snapshot else self._paged_rows(choose, size)
 
     async def _paged_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:

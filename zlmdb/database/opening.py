@@ -8,6 +8,7 @@ from typing import Any, Optional, TypeVar, overload
 
 from ..engines import Durability
 from ..late import load_with_true_times
+from ..numeric import is_number
 from ..schema.schema import Schema
 from ..shown import refuse_options
 from ..store import openstores
@@ -175,7 +176,7 @@ def open(
 
 
 def _check_options(
-    durability: object, layout: object, lib_version: Optional[str], mode: object, timeout: object, flush_every: object,
+    durability: object, layout: object, lib_version: Optional[str], mode: object, timeout: Any, flush_every: object,
     *, flushes: bool,
 ) -> None:  # fmt: skip
     """Raise `ValueError` for an option with a value that it cannot have. *flushes*: there is something to flush."""
@@ -190,7 +191,7 @@ def _check_options(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
             + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
         )
-    if timeout is not None and (not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0):
+    if timeout is not None and (not is_number(timeout) or not timeout >= 0):
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     if flush_every is not None and not (flushes and isinstance(flush_every, (int, float)) and flush_every > 0):
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..elsewhere import has_no, tell
+from ..numeric import is_number, is_whole
 from ..shown import shortened
 from .change import Change
 
@@ -53,7 +54,7 @@ def check_number(given: Any, what: str, meant: str) -> None:
 
 def check_whole(given: Any, what: str, meant: str) -> None:
     """Raise TypeError unless *given* is a whole number."""
-    if isinstance(given, int) and not isinstance(given, bool):
+    if is_whole(given):
         return
     kind: Any = given.__class__
     advice = f"; write {what}change.number" if kind is Change and what.endswith("=") else ""
@@ -69,7 +70,7 @@ def check_timeout(given: Any) -> None:
     meant = "expected seconds, 0 or more, or None to wait for ever"
     if given is None:
         return
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
+    if not is_number(given):
         raise TypeError(f"timeout={shortened(given)}: {meant}")
     if not given >= 0:
         raise ValueError(f"timeout={given!r}: {meant}")
