@@ -12,13 +12,13 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
-from .elsewhere import tell_more
 from .feed.doorbell import Doorbell
 from .log import log
+from .missingattributes import tell_more
 from .numeric import is_whole
 from .shown import shortened
 from .store.transactionstate import Undone
-from .tables.elsewhere import OF_QUEUES
+from .tables.advice import OF_QUEUES
 
 T = TypeVar("T")
 

@@ -13,11 +13,11 @@ from weakref import WeakSet
 
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
-from ..elsewhere import tell
+from ..missingattributes import tell
 from ..numeric import is_number
 from ..shown import shown_path
 from ..values import serializer
-from .elsewhere import INSTEAD, of_cache, refuse_asked, refuse_options
+from .advice import INSTEAD, of_cache, refuse_asked, refuse_options
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, negated, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile, path_of

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
 from ..directories import advising
-from ..elsewhere import tell
 from ..engines import registry
+from ..missingattributes import tell
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
 from ..shown import shown_path
@@ -26,8 +26,8 @@ from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.transaction import Transaction
 from ..store.writing import SchemaWriter
+from .advice import BLOCKS, OF_OTHERS, of_database
 from .calls import Calls
-from .elsewhere import BLOCKS, OF_OTHERS, of_database
 from .settings import Settings
 from .state import StrPath
 from .tables import Attaching

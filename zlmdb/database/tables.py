@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
 from .. import errors
-from ..elsewhere import tell_more
+from ..missingattributes import tell_more
 from ..schema.attach import attach
 from ..schema.declaration import Declaration, declaration
 from ..schema.runtimetables import Made, MadeTable

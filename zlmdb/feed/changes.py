@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
-from ..elsewhere import tell
 from ..locks import monotonic
+from ..missingattributes import tell
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..elsewhere import has_no, tell
+from ..missingattributes import has_no, tell
 from ..numeric import is_number, is_whole
 from ..shown import shortened
 from .change import Change

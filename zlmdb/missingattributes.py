@@ -27,7 +27,7 @@ _TOLD: dict[type[Any], set[str]] = {}
 _AT_PROMPT = hasattr(sys, "ps1") or bool(sys.flags.interactive)
 
 
-class Elsewhere:
+class MissingAttribute:
     """In place of the attribute *name* of a class: whoever asks for it gets an `AttributeError` with what to write."""
 
     __slots__ = ("_name",)
@@ -39,7 +39,7 @@ class Elsewhere:
         name = self._name
         for base in owner.__mro__:  # a derived class may have it from its other bases, which come later
             found = vars(base).get(name, self)
-            if type(found) is not Elsewhere:
+            if type(found) is not MissingAttribute:
                 get = getattr(found.__class__, "__get__", None)
                 return found if get is None else get(found, holder, owner)
         if holder is None:
@@ -78,7 +78,7 @@ def tell_more(cls: type[Any], names: Iterable[str]) -> None:
         return
     for name in names:
         if not any([name in vars(base) for base in cls.__mro__]):
-            setattr(cls, name, Elsewhere(name))
+            setattr(cls, name, MissingAttribute(name))
 
 
 def _getattr(holder: Any, name: str) -> Any:
@@ -107,7 +107,7 @@ def _names(cls: type[Any]) -> tuple[set[str], set[str]]:
     told: set[str] = set()
     for base in cls.__mro__:
         for name, value in vars(base).copy().items():  # another thread may open a database, which tells more
-            (told if type(value) is Elsewhere else there).add(name)
+            (told if type(value) is MissingAttribute else there).add(name)
     return there, told
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from ..elsewhere import has_no
+from ..missingattributes import has_no
 
 _EACH = "write `for key in cache`, and cache.get(key)"
 _QUEUE = "a queue is a table of a schema, zlmdb.Queue"
