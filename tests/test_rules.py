@@ -166,6 +166,7 @@ ROWS = [
     ["schema.attach"],
     ["classic"],
     ["schema.schema"],
+    ["feed.advice"],
     ["feed.change"],
     ["feed.given"],
     ["feed.changes"],

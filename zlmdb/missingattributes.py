@@ -68,6 +68,11 @@ def tell(cls: type[Any], names: Iterable[str], says: Says) -> None:
     plain.__dir__ = __dir__
 
 
+def tell_each(cls: type[Any], advice: Mapping[str, str]) -> None:
+    """As `tell`, of the names for which *advice* has what to write."""
+    tell(cls, advice, lambda holder, name: has_no(holder, name, advice[name]) if name in advice else "")
+
+
 def tell_more(cls: type[Any], names: Iterable[str]) -> None:
     """As `tell`, of some more *names*."""
     if _AT_PROMPT:

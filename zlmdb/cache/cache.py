@@ -13,11 +13,11 @@ from weakref import WeakSet
 
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
-from ..missingattributes import tell
+from ..missingattributes import tell_each
 from ..numeric import is_number
 from ..shown import shown_path
 from ..values import serializer
-from .advice import INSTEAD, of_cache, refuse_asked, refuse_options
+from .advice import INSTEAD, refuse_asked, refuse_options
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, negated, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile, path_of
@@ -484,7 +484,7 @@ def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: Evic
     return Cache(path, key, value, size_limit=size_limit, eviction_policy=policy, keep=keep)
 
 
-tell(Cache, INSTEAD, of_cache)
+tell_each(Cache, INSTEAD)
 
 _caches: WeakSet[Cache[Any, Any]] = WeakSet()
 

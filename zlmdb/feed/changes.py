@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Uni
 
 from .. import errors
 from ..locks import monotonic
-from ..missingattributes import tell
+from ..missingattributes import tell_each
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
@@ -21,9 +21,10 @@ from ..store.transaction import Transaction
 from ..store.transactionstate import Undone
 from ..tables.storage import Storage
 from . import log
+from .advice import OF_CHANGES
 from .change import Change, Codecs
 from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
-from .given import OF_CHANGES, check_consumer, check_number, check_timeout, check_whole, of_changes
+from .given import check_consumer, check_number, check_timeout, check_whole
 from .policy import Feed
 from .recorder import Present, present
 
@@ -431,7 +432,7 @@ class Changes(Generic[K, V]):
         return written
 
 
-tell(Changes, OF_CHANGES, of_changes)
+tell_each(Changes, OF_CHANGES)
 
 
 def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
