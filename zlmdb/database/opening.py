@@ -14,7 +14,7 @@ from ..shown import refuse_options
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
-from .database import Database, opened
+from .database import Database, check_lib_version, opened, unusual
 from .state import StrPath
 
 S = TypeVar("S", bound=Schema)
@@ -150,13 +150,9 @@ def open(
     location = _checked_location(path, schema)
     if "freezegun" in sys.modules:
         load_with_true_times()
-    others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
-    if lib_version is not None:
-        others["lib_version"] = lib_version
-    if mode is not None:
-        others["mode"] = mode
     options = openstores.checked_options(
-        location, readonly=readonly, maxsize=maxsize, durability=durability, **others
+        location, readonly=readonly, maxsize=maxsize, durability=durability,
+        **unusual(lock=(lock, True), lib_version=(lib_version, None), mode=(mode, None)),
     )  # fmt: skip
     return opened(
         Opening(
@@ -184,8 +180,7 @@ def _check_options(
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
     if layout not in ("tables", "classic", "raw"):
         raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
-    if lib_version not in (None, "0.9", "1.0"):
-        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+    check_lib_version(lib_version)
     if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
         raise ValueError(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"

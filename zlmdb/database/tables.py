@@ -223,10 +223,8 @@ class Attaching(DatabaseState):
 
     def _refuse_in_transaction(self, klass: type) -> None:
         me = threading.get_ident()
-        for ref in list(self._open_store.live.values()):
-            txn: Any = ref()
-            if txn is not None and txn.active and txn._thread == me:
-                raise errors.NestedTransaction(
-                    f"{klass.__name__} cannot be attached inside a transaction of this thread: attach "
-                    "tables before you begin one"
-                )
+        if any(txn.active and txn._thread == me for txn in self._open_store.live.alive()):
+            raise errors.NestedTransaction(
+                f"{klass.__name__} cannot be attached inside a transaction of this thread: attach tables before you "
+                "begin one"
+            )
