@@ -104,8 +104,7 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        groups = self._groups
-        future: Future[R] = (self._group_commit() if groups is None else groups).submit(self, fn)
+        future: Future[R] = self._group_commit().submit(self, fn)
         return future
 
     async def arun(self, fn: Callable[[S_co], R], /) -> R:
@@ -125,8 +124,7 @@ class Calls(DatabaseState, Generic[S_co]):
             from ..store.asyncfutures import NESTED  # late: it imports asyncio
 
             raise errors.NestedTransaction(NESTED)
-        groups = self._groups
-        return (self._group_commit() if groups is None else groups).awaited(self, fn, kept)
+        return self._group_commit().awaited(self, fn, kept)
 
     async def _refuse_to_wait(self) -> None:
         """Raise `NestedTransaction` if the task that runs, or one that waits for it, has a write transaction open."""
