@@ -1250,7 +1250,7 @@ def test_a_writer_sees_what_functions_of_its_group_remove_and_forget() -> None:
         kept.acknowledge(5)
         with db.write() as t:
             t.short[8] = t.kept[8] = "text"
-            short._work(t.txn, lambda raw, handle: log.trim_through(raw, handle, 7))  # as `trim` in its function
+            short._write(t, lambda raw, handle: log.trim_through(raw, handle, 7))  # as `trim` in its function
             kept.forget(t)
             kept.acknowledge(2, t)
             for n in range(9, 14):

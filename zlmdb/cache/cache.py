@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
+from ..database.state import StrPath
 from ..missingattributes import tell_each
 from ..numeric import is_number
 from ..shown import shown_path
@@ -35,7 +36,6 @@ D = TypeVar("D")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
-StrPath = Union[str, "os.PathLike[str]"]
 EvictionPolicy = Literal["least-recently-used", "least-recently-stored", "none"]
 
 _PAGE = 1000  # keys that an iteration reads at once

@@ -80,14 +80,14 @@ class Changes(Generic[K, V]):
 
     def first(self, t: Optional[Schema] = None) -> int:
         """The number of the oldest change that is kept, or of the next one, if none is; in the transaction of *t*."""
-        return self._in(t, lambda raw, handle: 1 + self._removed(raw, handle))
+        return self._read(t, lambda raw, handle: 1 + self._removed(raw, handle))
 
     def last(self, t: Optional[Schema] = None) -> int:
         """The number of the last change, 0 before the first; with *t* of the last one that its transaction sees.
 
         This is where to begin after copying the table in that transaction.
         """
-        return self._in(t, log.last)
+        return self._read(t, log.last)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Changes(Generic[K, V]):
         """The next changes that are there, up to *most*."""
         with self._db.read() as t:
             codecs = self._codecs(t)
-            entries = self._in(t, lambda raw, handle: self._next(raw, handle, most))
+            entries = self._read(t, lambda raw, handle: self._next(raw, handle, most))
         if entries and entries[0].number != self._after + 1:
             raise errors.CorruptDatabase(f"table {self._name!r}: the change {self._after + 1} is missing in the feed")
         if entries:
@@ -295,7 +295,7 @@ class Changes(Generic[K, V]):
 
     def consumers(self) -> dict[str, int]:
         """The named consumers of the table, with the number of the last change that each has acknowledged."""
-        return {name: number for name, (number, _) in self._read(log.consumers).items()}
+        return {name: number for name, (number, _) in self._read(None, log.consumers).items()}
 
     def trim(
         self,
@@ -326,7 +326,7 @@ class Changes(Generic[K, V]):
 
     def _registered(self, consumer: str, after: Optional[int]) -> int:
         """The position of the consumer, which is entered after *after* if the file does not know it."""
-        known = self._read(lambda raw, handle: log.position(raw, handle, consumer))
+        known = self._read(None, lambda raw, handle: log.position(raw, handle, consumer))
         if known is not None:
             return known
 
@@ -392,13 +392,11 @@ class Changes(Generic[K, V]):
                 found = getattr(follower, "keep", None) or found
         return found
 
-    def _read(self, work: Callable[[Any, Any], R]) -> R:
-        with self._db.read() as t:
-            return self._in(t, work)
-
-    def _in(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
+    def _read(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
+        """The result of *work* in the transaction of *t*, or in one of its own."""
         if t is None:
-            return self._read(work)
+            with self._db.read() as own:
+                return self._read(own, work)
         self._check_own(t)
         raw, handle = t.txn._engine_txn, self._handle(t.txn)
         try:
@@ -414,11 +412,9 @@ class Changes(Generic[K, V]):
     def _write(self, t: Optional[Schema], work: Callable[[Any, Any], int]) -> int:
         """Do *work* in the write transaction of *t*, or in one of its own; it returns whether it has written."""
         if t is None:
-            return self._db.run(lambda tables: self._work(tables.txn, work))
+            return self._db.run(lambda own: self._write(own, work))
         self._check_own(t)
-        return self._work(t.txn, work)
-
-    def _work(self, txn: Transaction, work: Callable[[Any, Any], int]) -> int:
+        txn = t.txn
         txn._check_write()
         raw, handle = txn._engine_txn, self._handle(txn)
         self._present(txn._store).raw = None  # who writes next looks again where the feed begins
