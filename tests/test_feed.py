@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event, Thread
-from types import SimpleNamespace, new_class
+from types import new_class
 from typing import Annotated, Any, ClassVar, Optional
 from uuid import UUID
 
@@ -1187,7 +1187,6 @@ def test_killed_writers_and_consumers_miss_nothing(tmp_path: Path) -> None:
 )
 def test_each_write_removes_what_trimming_after_it_would(keep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a writer remembers of the feed within its transaction is what it would read."""
-    from zlmdb.feed import recorder
 
     class Short(zlmdb.Table[int, str], feed=keep):
         pass
@@ -1200,7 +1199,7 @@ def test_each_write_removes_what_trimming_after_it_would(keep: Any, monkeypatch:
         long: Long
 
     now, dice = [1_000_000_000], random.Random(5)
-    monkeypatch.setattr(recorder, "time", SimpleNamespace(time_ns=lambda: now[0] * 1_000_000_000))
+    monkeypatch.setattr(log, "now", lambda: now[0] * 1_000_000)
 
     def removed_and_last(table: Any) -> tuple[Any, int]:
         ((follower,), raw) = table._storage.followers, table.txn._engine_txn
@@ -1251,7 +1250,7 @@ def test_a_writer_sees_what_functions_of_its_group_remove_and_forget() -> None:
         kept.acknowledge(5)
         with db.write() as t:
             t.short[8] = t.kept[8] = "text"
-            short._work(t.txn, lambda raw, handle: log.trim_through(raw, handle, 7))  # as `trim` in its function
+            short._write(t, lambda raw, handle: log.trim_through(raw, handle, 7))  # as `trim` in its function
             kept.forget(t)
             kept.acknowledge(2, t)
             for n in range(9, 14):

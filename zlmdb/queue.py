@@ -12,12 +12,13 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from . import Selection, Table, errors, keys
-from .elsewhere import tell_more
 from .feed.doorbell import Doorbell
 from .log import log
+from .missingattributes import tell_more
+from .numeric import is_whole
 from .shown import shortened
 from .store.transactionstate import Undone
-from .tables.elsewhere import OF_QUEUES
+from .tables.advice import OF_QUEUES
 
 T = TypeVar("T")
 
@@ -126,8 +127,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         if lease is not None:
             cls._lease = checked_seconds("lease", lease)
         if attempts is not None:
-            given: Any = attempts
-            if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+            if not is_whole(attempts) or attempts < 1:
                 raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
             cls._attempts = attempts
         if backoff is not None:
@@ -143,8 +143,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         The commit wakes the workers that wait for the queue, in all processes.
         """
         checked_seconds("delay", delay)
-        given: Any = priority
-        if not isinstance(given, int) or isinstance(given, bool) or not -_MOST <= given <= _MOST:
+        if not is_whole(priority) or not -_MOST <= priority <= _MOST:
             raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)

@@ -13,10 +13,12 @@ from weakref import WeakSet
 
 from .. import DecodeError, Error, SchemaMismatch
 from .. import open as open_database
-from ..elsewhere import tell
+from ..database.state import StrPath
+from ..missingattributes import tell_each
+from ..numeric import is_number
 from ..shown import shown_path
 from ..values import serializer
-from .elsewhere import INSTEAD, of_cache, refuse_asked, refuse_options
+from .advice import INSTEAD, refuse_asked, refuse_options
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, negated, shown, tag_bytes_of, tag_of, until_of
 from .entry import CacheDetails as CacheDetails
 from .file import CacheFile, path_of
@@ -34,7 +36,6 @@ D = TypeVar("D")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
-StrPath = Union[str, "os.PathLike[str]"]
 EvictionPolicy = Literal["least-recently-used", "least-recently-stored", "none"]
 
 _PAGE = 1000  # keys that an iteration reads at once
@@ -88,8 +89,7 @@ class Cache(CachePending[K, V]):
     ) -> None:
         if eviction_policy not in _POLICIES:
             raise ValueError(f"eviction_policy={eviction_policy!r}: expected {', '.join(map(repr, _POLICIES))}")
-        given: Any = size_limit
-        if not isinstance(given, (int, float)) or isinstance(given, bool) or not given > 0:
+        if not is_number(size_limit) or not size_limit > 0:
             raise ValueError(f"size_limit={size_limit!r}: expected a number of bytes, more than 0")
         self._path = path_of(path)
         self._size_limit, self._policy = size_limit, eviction_policy
@@ -484,7 +484,7 @@ def _opened_again(path: str, key: Any, value: Any, size_limit: int, policy: Evic
     return Cache(path, key, value, size_limit=size_limit, eviction_policy=policy, keep=keep)
 
 
-tell(Cache, INSTEAD, of_cache)
+tell_each(Cache, INSTEAD)
 
 _caches: WeakSet[Cache[Any, Any]] = WeakSet()
 

@@ -54,10 +54,10 @@ def path_of(path: Any) -> Optional[str]:
 
     Raises TypeError for what is none, such as a database.
     """
-    if path is not None and not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"expected a path, or None for a cache in memory, got {path!r}: zlmdb.Cache(path)")
     if path is None:
         return None
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"expected a path, or None for a cache in memory, got {path!r}: zlmdb.Cache(path)")
     text: str = os.fspath(path)
     return os.path.abspath(text) if text else text  # an empty one is refused, and is not the working directory
 

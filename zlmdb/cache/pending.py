@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 _clock = time.time
 
-NO_ROOM = (DatabaseFull, DiskError)
+_NO_ROOM = (DatabaseFull, DiskError)
 """What a write may raise that is no reason for a memoized function to fail."""
 
 
@@ -61,7 +61,7 @@ class CachePending(CacheUse[K, V]):
             t.pending[key] = now + lock
             return False, None
 
-        with suppress(*NO_ROOM):  # then nobody is told that it is computed
+        with suppress(*_NO_ROOM):  # then nobody is told that it is computed
             return self._do(work)
         return False, None
 
@@ -78,7 +78,7 @@ class CachePending(CacheUse[K, V]):
             try:
                 self._do(work)
                 self._mine.pop(key, None)
-            except NO_ROOM:  # the value is there, even if nothing can keep it
+            except _NO_ROOM:  # the value is there, even if nothing can keep it
                 self._give_up(key)  # there may be room for that, and others need not wait
 
     def _give_up(self, key: Any) -> None:

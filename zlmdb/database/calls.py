@@ -15,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, overload
 
 from .. import errors
+from ..numeric import is_whole
 from ..schema.schema import Schema
 from ..store.results import BODIES, refuse_body, refuse_uncallable
 from ..tables.table import Table
@@ -107,8 +108,7 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        groups = self._groups
-        future: Future[R] = (self._group_commit() if groups is None else groups).submit(self, fn)
+        future: Future[R] = self._group_commit().submit(self, fn)
         return future
 
     async def arun(self, fn: Callable[[S_co], R], /) -> R:
@@ -130,8 +130,7 @@ class Calls(DatabaseState, Generic[S_co]):
             from ..store.asyncfutures import NESTED  # late: it imports asyncio
 
             raise errors.NestedTransaction(NESTED)
-        groups = self._groups
-        return (self._group_commit() if groups is None else groups).awaited(self, fn, kept)
+        return self._group_commit().awaited(self, fn, kept)
 
     async def _refuse_to_wait(self) -> None:
         """Raise `NestedTransaction` if the task that runs, or one that waits for it, has a write transaction open."""
@@ -213,9 +212,8 @@ class Calls(DatabaseState, Generic[S_co]):
 
         Raises TypeError for a query with a limit, unless *snapshot* is true, and ValueError for a *size* below 1.
         """
-        given: Any = size
-        if isinstance(given, bool) or not isinstance(given, int) or not 0 < given <= sys.maxsize:
-            raise ValueError(f"size={given!r}: give the number of rows that are fetched at once, 1 or more")
+        if not is_whole(size) or not 0 < size <= sys.maxsize:
+            raise ValueError(f"size={size!r}: give the number of rows that are fetched at once, 1 or more")
         return self._snapshot_rows(choose, size) if snapshot else self._paged_rows(choose, size)
 
     async def _paged_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..locks import monotonic
+from ..numeric import is_number
 from ..shown import shown_path
 from ..store.closing import stop_beginning
 from ..store.holds import Hold
@@ -65,6 +66,6 @@ def close_within(db: Database[Any], timeout: float) -> None:
         store.go_on()  # if it was closed, there is nothing to go on with
 
 
-def _check(timeout: object) -> None:
-    if type(timeout) is bool or not (isinstance(timeout, (int, float)) and timeout >= 0):
+def _check(timeout: Any) -> None:
+    if not is_number(timeout) or not timeout >= 0:
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
 from ..directories import advising
-from ..elsewhere import tell
 from ..engines import registry
+from ..missingattributes import tell
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
 from ..shown import shown_path
@@ -26,8 +26,8 @@ from ..store.snapshot import Snapshot
 from ..store.store import Store
 from ..store.transaction import Transaction
 from ..store.writing import SchemaWriter
+from .advice import BLOCKS, OF_OTHERS, of_database
 from .calls import Calls
-from .elsewhere import BLOCKS, OF_OTHERS, of_database
 from .settings import Settings
 from .state import StrPath
 from .tables import Attaching
@@ -81,12 +81,11 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         *,
         layout: Layout = "tables",
     ) -> None:
-        if lib_version not in (None, "0.9", "1.0"):
-            raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+        check_lib_version(lib_version)
         path = "" if dbpath is None else os.fspath(dbpath)
         options = openstores.checked_options(
             path, readonly=readonly, maxsize=maxsize, durability="full" if sync else "none",
-            **_unusual(lock=(lock, True), writemap=(writemap, False), lib_version=(lib_version, None)),
+            **unusual(lock=(lock, True), writemap=(writemap, False), lib_version=(lib_version, None)),
         )  # fmt: skip
         if not path:
             path = self._temporary_directory()
@@ -426,7 +425,13 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 # -- helpers -----------------------------------------------------------------------------------------------------
 
 
-def _unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
+def check_lib_version(given: Optional[str]) -> None:
+    """Raise ValueError unless *given* is an LMDB format, or None."""
+    if given not in (None, "0.9", "1.0"):
+        raise ValueError(f"lib_version={given!r}: expected '0.9', '1.0', or None for what the file has")
+
+
+def unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
     """Those of the values that differ from their defaults: an engine need not know the options."""
     return {name: value for name, (value, usual) in given.items() if value != usual}
 

@@ -8,12 +8,13 @@ from typing import Any, Optional, TypeVar, overload
 
 from ..engines import Durability
 from ..late import load_with_true_times
+from ..numeric import is_number
 from ..schema.schema import Schema
 from ..shown import refuse_options
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
-from .database import Database, opened
+from .database import Database, check_lib_version, opened, unusual
 from .state import StrPath
 
 S = TypeVar("S", bound=Schema)
@@ -149,13 +150,9 @@ def open(
     location = _checked_location(path, schema)
     if "freezegun" in sys.modules:
         load_with_true_times()
-    others: dict[str, Any] = {} if lock else {"lock": False}  # an engine need not know what is not asked for
-    if lib_version is not None:
-        others["lib_version"] = lib_version
-    if mode is not None:
-        others["mode"] = mode
     options = openstores.checked_options(
-        location, readonly=readonly, maxsize=maxsize, durability=durability, **others
+        location, readonly=readonly, maxsize=maxsize, durability=durability,
+        **unusual(lock=(lock, True), lib_version=(lib_version, None), mode=(mode, None)),
     )  # fmt: skip
     return opened(
         Opening(
@@ -175,7 +172,7 @@ def open(
 
 
 def _check_options(
-    durability: object, layout: object, lib_version: Optional[str], mode: object, timeout: object, flush_every: object,
+    durability: object, layout: object, lib_version: Optional[str], mode: object, timeout: Any, flush_every: object,
     *, flushes: bool,
 ) -> None:  # fmt: skip
     """Raise `ValueError` for an option with a value that it cannot have. *flushes*: there is something to flush."""
@@ -183,14 +180,13 @@ def _check_options(
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
     if layout not in ("tables", "classic", "raw"):
         raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
-    if lib_version not in (None, "0.9", "1.0"):
-        raise ValueError(f"lib_version={lib_version!r}: expected '0.9', '1.0', or None for what the file has")
+    check_lib_version(lib_version)
     if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
         raise ValueError(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
             + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
         )
-    if timeout is not None and (not isinstance(timeout, (int, float)) or isinstance(timeout, bool) or not timeout >= 0):
+    if timeout is not None and (not is_number(timeout) or not timeout >= 0):
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     if flush_every is not None and not (flushes and isinstance(flush_every, (int, float)) and flush_every > 0):
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..numeric import is_number
 from .state import DatabaseState
 
 if TYPE_CHECKING:
@@ -90,9 +91,8 @@ class Settings(DatabaseState):
 
     @long_read.setter
     def long_read(self, seconds: float) -> None:
-        given: Any = seconds
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not given >= 0:
-            raise ValueError(f"long_read={given!r}: expected seconds, 0 or more, or math.inf for no warning")
+        if not is_number(seconds) or not seconds >= 0:
+            raise ValueError(f"long_read={seconds!r}: expected seconds, 0 or more, or math.inf for no warning")
         store = self._open_store
         store.ages.warn_after(seconds)
         store.disturb()

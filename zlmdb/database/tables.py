@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_origin, overload
 
 from .. import errors
-from ..elsewhere import tell_more
+from ..missingattributes import tell_more
 from ..schema.attach import attach
 from ..schema.declaration import Declaration, declaration
 from ..schema.runtimetables import Made, MadeTable
@@ -224,10 +224,8 @@ class Attaching(DatabaseState):
 
     def _refuse_in_transaction(self, klass: type) -> None:
         me = threading.get_ident()
-        for ref in list(self._open_store.live.values()):
-            txn: Any = ref()
-            if txn is not None and txn.active and txn._thread == me:
-                raise errors.NestedTransaction(
-                    f"{klass.__name__} cannot be attached inside a transaction of this thread: attach "
-                    "tables before you begin one"
-                )
+        if any(txn.active and txn._thread == me for txn in self._open_store.live.alive()):
+            raise errors.NestedTransaction(
+                f"{klass.__name__} cannot be attached inside a transaction of this thread: attach tables before you "
+                "begin one"
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -14,6 +14,13 @@ from .questions import Answer
 from .world import Load
 
 _NUMBERS = frozenset({"Population", "Latitude", "Longitude", "Cities"})
+_COLUMNS: tuple[tuple[str, str, Callable[[Iterable[float]], float]], ...] = (  # of `Figures`, and which is the best
+    ("Fill", "records/s", max),
+    ("Random read", "records/s", max),
+    ("Scan", "records/s", max),
+    ("Value", "bytes", min),
+    ("Pages", "bytes", min),
+)
 
 
 def show_answer(console: Console, answer: Answer) -> None:
@@ -34,14 +41,13 @@ def show_answer(console: Console, answer: Answer) -> None:
 def show_figures(console: Console, figures: Sequence[Figures], loads: dict[str, Load], *, filled_now: bool) -> None:
     """Print what was measured, the best of each column in bold."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column in ("Serializer", *(f"{name}\n{unit}" for name, unit in HEADINGS)):
-        if column.startswith("Fill") and not filled_now:
-            column = column.replace("Fill", "Fill*")
-        table.add_column(column, justify="left" if column == "Serializer" else "right", no_wrap=True)
-    best = [max, max, max, min, min]
+    table.add_column("Serializer", no_wrap=True)
+    for name, unit, _ in _COLUMNS:
+        mark = "*" if name == "Fill" and not filled_now else ""
+        table.add_column(f"{name}{mark}\n{unit}", justify="right", no_wrap=True)
     for row in figures:
         cells: list[str] = []
-        for choose, cell, column in zip(best, row[1:], zip(*(one[1:] for one in figures))):
+        for (_, _, choose), cell, column in zip(_COLUMNS, row[1:], zip(*(one[1:] for one in figures))):
             cells.append(f"[bold]{cell:,.0f}[/]" if cell == choose(column) else f"{cell:,.0f}")
         table.add_row(row.format, *cells)
     console.print("[bold]Each serializer, a table with four indexes[/]")
@@ -49,15 +55,6 @@ def show_figures(console: Console, figures: Sequence[Figures], loads: dict[str, 
     console.print()
     for note in notes(loads, filled_now=filled_now):
         console.print(note, style="dim")
-
-
-HEADINGS = (
-    ("Fill", "records/s"),
-    ("Random read", "records/s"),
-    ("Scan", "records/s"),
-    ("Value", "bytes"),
-    ("Pages", "bytes"),
-)
 
 
 def notes(loads: dict[str, Load], *, filled_now: bool) -> list[str]:

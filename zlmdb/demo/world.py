@@ -55,7 +55,7 @@ class World(Formats):
     loads: zlmdb.Table[str, Load]  # by serializer
 
 
-TABLES = frozenset((*FORMATS, "countries", "loads"))
+TABLES = frozenset((*FORMATS, *World.__annotations__))
 
 
 def formats(world: World) -> dict[str, Cities[City]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Generic, Literal, Optional, TypeVar
 
+from ..missingattributes import tell_each
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 from . import log
+from .advice import OF_CHANGE
 from .log import Entry
 
 K_co = TypeVar("K_co", covariant=True)
@@ -84,3 +86,6 @@ class Change(Generic[K_co, V_co]):
     def __repr__(self) -> str:
         key = "" if self._entry.kind == log.CLEAR else f" of {shortened(self.key)}"
         return f"<change {self.number}: {self.kind}{key}>"
+
+
+tell_each(Change, OF_CHANGE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
@@ -11,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Union
 
 from .. import errors
-from ..elsewhere import tell
 from ..locks import monotonic
+from ..missingattributes import tell_each
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
@@ -22,9 +21,10 @@ from ..store.transaction import Transaction
 from ..store.transactionstate import Undone
 from ..tables.storage import Storage
 from . import log
+from .advice import OF_CHANGES
 from .change import Change, Codecs
 from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
-from .given import OF_CHANGES, check_consumer, check_number, check_timeout, check_whole, of_changes
+from .given import check_consumer, check_number, check_timeout, check_whole
 from .policy import Feed
 from .recorder import Present, present
 
@@ -80,14 +80,14 @@ class Changes(Generic[K, V]):
 
     def first(self, t: Optional[Schema] = None) -> int:
         """The number of the oldest change that is kept, or of the next one, if none is; in the transaction of *t*."""
-        return self._in(t, lambda raw, handle: 1 + (self._removed(raw, handle)))
+        return self._read(t, lambda raw, handle: 1 + self._removed(raw, handle))
 
     def last(self, t: Optional[Schema] = None) -> int:
         """The number of the last change, 0 before the first; with *t* of the last one that its transaction sees.
 
         This is where to begin after copying the table in that transaction.
         """
-        return self._in(t, log.last)
+        return self._read(t, log.last)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -97,11 +97,7 @@ class Changes(Generic[K, V]):
         page = self._page(most)
         if not page and self._may_wait():
             with self._bell().listen() as wait:
-                for pause in self._pauses():
-                    page = self._page(most)
-                    if page:
-                        break
-                    wait(pause)
+                page = self._waited(wait, most)
         return self._taken(page)
 
     async def atake(self, most: int = _PAGE) -> list[Change[K, V]]:
@@ -110,12 +106,7 @@ class Changes(Generic[K, V]):
         page = self._page(most)
         if not page and self._timeout != 0:
             async with self._bell().alisten() as wait:
-                for pause in self._pauses():
-                    await self._db._refuse_to_wait()
-                    page = self._page(most)
-                    if page:
-                        break
-                    await wait(pause)
+                page = await self._awaited(wait, most)
         return self._taken(page)
 
     def __iter__(self) -> Iterator[Change[K, V]]:
@@ -126,11 +117,7 @@ class Changes(Generic[K, V]):
                 if not page and self._may_wait():
                     if wait is None:
                         wait = stack.enter_context(self._bell().listen())
-                    for pause in self._pauses():
-                        page = self._page(_PAGE)
-                        if page:
-                            break
-                        wait(pause)
+                    page = self._waited(wait, _PAGE)
                 if not page:
                     return
                 yield from self._given(page)
@@ -143,16 +130,30 @@ class Changes(Generic[K, V]):
                 if not page and self._timeout != 0:
                     if wait is None:
                         wait = await stack.enter_async_context(self._bell().alisten())
-                    for pause in self._pauses():
-                        await self._db._refuse_to_wait()
-                        page = self._page(_PAGE)
-                        if page:
-                            break
-                        await wait(pause)
+                    page = await self._awaited(wait, _PAGE)
                 if not page:
                     return
                 for change in self._given(page):
                     yield change
+
+    def _waited(self, wait: Wait, most: int) -> list[Change[K, V]]:
+        """As `_page`, as soon as there are changes, for which it waits by *wait*; none after *timeout*."""
+        for pause in self._pauses():
+            page = self._page(most)
+            if page:
+                return page
+            wait(pause)
+        return []
+
+    async def _awaited(self, wait: AsyncWait, most: int) -> list[Change[K, V]]:
+        """As `_waited`, in asyncio."""
+        for pause in self._pauses():
+            await self._db._refuse_to_wait()
+            page = self._page(most)
+            if page:
+                return page
+            await wait(pause)
+        return []
 
     def _taken(self, page: list[Change[K, V]]) -> list[Change[K, V]]:
         if page:
@@ -210,7 +211,7 @@ class Changes(Generic[K, V]):
         """The next changes that are there, up to *most*."""
         with self._db.read() as t:
             codecs = self._codecs(t)
-            entries = self._in(t, lambda raw, handle: self._next(raw, handle, most))
+            entries = self._read(t, lambda raw, handle: self._next(raw, handle, most))
         if entries and entries[0].number != self._after + 1:
             raise errors.CorruptDatabase(f"table {self._name!r}: the change {self._after + 1} is missing in the feed")
         if entries:
@@ -267,7 +268,7 @@ class Changes(Generic[K, V]):
                 raise ValueError(f"acknowledge({number}): the changes of {self._name!r} end with {last}")
             later = number >= (log.position(raw, handle, name) or 0)
             if later:
-                log.acknowledge(raw, handle, name, number, _now())
+                log.acknowledge(raw, handle, name, number, log.now())
             return later
 
         self._write(t, store)
@@ -294,7 +295,7 @@ class Changes(Generic[K, V]):
 
     def consumers(self) -> dict[str, int]:
         """The named consumers of the table, with the number of the last change that each has acknowledged."""
-        return {name: number for name, (number, _) in self._read(log.consumers).items()}
+        return {name: number for name, (number, _) in self._read(None, log.consumers).items()}
 
     def trim(
         self,
@@ -317,7 +318,7 @@ class Changes(Generic[K, V]):
 
         def remove(raw: Any, handle: Any) -> int:
             count = 0 if through is None else log.trim_through(raw, handle, through)
-            return count if keep.keeps_all else count + log.trim(raw, handle, keep, _now())
+            return count if keep.keeps_all else count + log.trim(raw, handle, keep, log.now())
 
         return self._write(None, remove)
 
@@ -325,7 +326,7 @@ class Changes(Generic[K, V]):
 
     def _registered(self, consumer: str, after: Optional[int]) -> int:
         """The position of the consumer, which is entered after *after* if the file does not know it."""
-        known = self._read(lambda raw, handle: log.position(raw, handle, consumer))
+        known = self._read(None, lambda raw, handle: log.position(raw, handle, consumer))
         if known is not None:
             return known
 
@@ -335,7 +336,7 @@ class Changes(Generic[K, V]):
             if known is None:
                 if log.last(raw, handle) < self._after:  # nobody would keep for it what comes until then
                     self._check_position(raw, handle)
-                log.acknowledge(raw, handle, consumer, after or 0, _now())
+                log.acknowledge(raw, handle, consumer, after or 0, log.now())
             return known is None
 
         self._write(None, enter)
@@ -391,13 +392,11 @@ class Changes(Generic[K, V]):
                 found = getattr(follower, "keep", None) or found
         return found
 
-    def _read(self, work: Callable[[Any, Any], R]) -> R:
-        with self._db.read() as t:
-            return self._in(t, work)
-
-    def _in(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
+    def _read(self, t: Optional[Schema], work: Callable[[Any, Any], R]) -> R:
+        """The result of *work* in the transaction of *t*, or in one of its own."""
         if t is None:
-            return self._read(work)
+            with self._db.read() as own:
+                return self._read(own, work)
         self._check_own(t)
         raw, handle = t.txn._engine_txn, self._handle(t.txn)
         try:
@@ -413,11 +412,9 @@ class Changes(Generic[K, V]):
     def _write(self, t: Optional[Schema], work: Callable[[Any, Any], int]) -> int:
         """Do *work* in the write transaction of *t*, or in one of its own; it returns whether it has written."""
         if t is None:
-            return self._db.run(lambda tables: self._work(tables.txn, work))
+            return self._db.run(lambda own: self._write(own, work))
         self._check_own(t)
-        return self._work(t.txn, work)
-
-    def _work(self, txn: Transaction, work: Callable[[Any, Any], int]) -> int:
+        txn = t.txn
         txn._check_write()
         raw, handle = txn._engine_txn, self._handle(txn)
         self._present(txn._store).raw = None  # who writes next looks again where the feed begins
@@ -431,15 +428,11 @@ class Changes(Generic[K, V]):
         return written
 
 
-tell(Changes, OF_CHANGES, of_changes)
+tell_each(Changes, OF_CHANGES)
 
 
 def _key_of(storage: Storage[Any, Any], primary: bytes) -> Any:
     return storage.decode_key(storage.prefix + primary)
-
-
-def _now() -> int:
-    return max(0, time.time_ns() // 1000)  # no time before 1970 can be stored
 
 
 def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:

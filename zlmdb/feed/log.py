@@ -9,6 +9,7 @@ Its records, by the first byte of their keys:
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import islice
@@ -224,6 +225,11 @@ def acknowledge(txn: Any, handle: Any, name: str, number: int, now: int) -> None
 def forget(txn: Any, handle: Any, name: str) -> bool:
     """Remove the consumer *name*; False if there is none."""
     return bool(txn.delete(_CONSUMER + name.encode(), b"", handle))
+
+
+def now() -> int:
+    """The time in microseconds since 1970, as it is stored: without a sign, so that earlier times are 0."""
+    return max(0, clock.time_ns() // 1000)
 
 
 def when(time: int) -> datetime:

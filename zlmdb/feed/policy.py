@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Optional
 
+from ..numeric import is_whole
+
 
 @dataclass(frozen=True)
 class Feed:
@@ -22,9 +24,9 @@ class Feed:
     acknowledged: bool = False
 
     def __post_init__(self) -> None:
-        count: Any = self.max_count
+        count = self.max_count
         if count is not None:
-            if isinstance(count, bool) or not isinstance(count, int):
+            if not is_whole(count):
                 raise TypeError(f"Feed(max_count={count!r}): expected a number of changes")
             if count < 0:
                 raise ValueError(f"Feed(max_count={count}): expected 0 or more")

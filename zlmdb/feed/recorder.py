@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -58,7 +57,7 @@ class Present:
         self.number, self.id = log.last(raw, self.handle), raw.id()
         self.first = self.oldest = self.acknowledged = None
         if txn._outermost is not self.outermost:
-            self.time = max(0, time.time_ns() // 1000)  # as in `Changes`: there is no sign in the file
+            self.time = log.now()
             txn._hook(self.ended)  # first: an interrupt may come, and to ring twice does no harm
             self.outermost = txn._outermost
         self.raw = raw

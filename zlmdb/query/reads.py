@@ -9,7 +9,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import errors
-from ..elsewhere import tell
+from ..missingattributes import tell
 from ..shown import shortened
 from .nolists import NoList, no_length, refuse_computing, refuse_given, sized
 from .ordering import Ordered, refuse_unordered

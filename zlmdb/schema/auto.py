@@ -20,8 +20,8 @@ from ..engines import Transaction as EngineTransaction
 from ..handlers import let_through
 from ..shown import nearest
 from ..store.store import Store
+from ..tables.advice import OF_OTHERS
 from ..tables.compiled.boundclass import bound_class
-from ..tables.elsewhere import OF_OTHERS
 from ..tables.indexview import UniqueIndexView
 from ..tables.storage import Storage
 from ..tables.table import Table

@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Optional, TypeVar, Union
 
-from ..elsewhere import tell
 from ..errors import EncodeError, TransactionClosed
+from ..missingattributes import tell
 from ..query import NoList, Reads, no_length, preview
 from ..shown import shortened
 from ..store.transaction import Transaction
@@ -24,8 +24,8 @@ from ..tables.table import Table
 from ..tables.tableclass import calling_locals, former_names, unknown_options
 from ..typeargs import type_arguments
 from ..values.named import LIST_NUMBER, SET_NUMBER
+from .advice import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .declaration import Declaration, declaration, description_of
-from .elsewhere import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .multivalues import ValueList, Values, ValueSet
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Optional, TypeVar, Union
 
-from ..elsewhere import tell
 from ..errors import EncodeError
+from ..missingattributes import tell
 from ..query import NoList, Reads, preview, shown_position
 from ..query.explained import Plan
 from ..query.pages import Page
 from ..shown import shortened
 from ..tables.selection import Selection
-from .elsewhere import BY_POSITION, FEW, OF_VALUE_LISTS, OF_VALUE_SETS, says
+from .advice import BY_POSITION, FEW, OF_VALUE_LISTS, OF_VALUE_SETS, says
 
 if TYPE_CHECKING:
     from .multi import SetTable, Several

@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Optional, TypeVar, get_origin, overload
 
 from .. import reserved
-from ..elsewhere import has_no, lacking, public_names, tell, tell_more
+from ..missingattributes import has_no, lacking, public_names, tell, tell_more
 from ..shown import nearest
 from ..store.blocks import SchemaExit
 from ..store.pool import IDLE, Pool, Unit, is_free, references
 from ..store.transaction import Transaction
 from ..store.transactionend import MOST_KEPT
+from ..tables.advice import OF_OTHERS, OF_TRANSACTIONS, of_transaction
 from ..tables.declares import Declares
-from ..tables.elsewhere import OF_OTHERS, OF_TRANSACTIONS, of_transaction
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals
 from ..typeargs import annotated_names, is_mentioned, nested_types, own_annotations, type_hints

@@ -6,9 +6,9 @@ import threading
 from types import TracebackType
 from typing import Any, Optional
 
-from ..elsewhere import say_more
 from ..handlers import let_through
 from ..locks import monotonic as _clock
+from ..missingattributes import say_more
 from .access import CLOSED, NO_READER, closed
 from .blocks import COUNTS_REFERENCES
 from .pool import HELD, IN_LOOP, is_free, references

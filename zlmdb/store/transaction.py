@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from .. import errors
-from ..elsewhere import has_no, say_more, tell
 from ..handlers import let_through
 from ..locks import monotonic as _clock
 from ..locks import undisturbed
 from ..log import log
+from ..missingattributes import has_no, say_more, tell
 from ..shown import shown_path
 from .access import lock_of
 from .blocks import COUNTS_REFERENCES, BlockExit

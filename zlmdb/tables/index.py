@@ -9,8 +9,8 @@ from operator import attrgetter
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, get_args, get_origin, overload
 
-from ..elsewhere import has_no, public_names, tell
 from ..keys import KeyCodec, key_codec
+from ..missingattributes import has_no, public_names, tell
 from ..query import Descending
 from ..query.nolists import refuse_equal
 from ..shown import refuse_options, shortened

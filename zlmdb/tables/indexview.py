@@ -15,8 +15,8 @@ from ..query.projection import KEYS, PAIRS, VALUES
 from ..shown import NotGiven
 from ..store.blocks import COUNTS_REFERENCES
 from ..store.ranges import keys_from, pairs_from, seek
+from .advice import tells_as_table
 from .compiled.points import compiled, subclass
-from .elsewhere import tells_as_table
 from .indexstorage import BoundIndex, IndexStorage
 from .missing import missing, refuse_limit, refuse_position
 from .ranged import Bounds, Ranged, limits

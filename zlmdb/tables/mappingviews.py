@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 
-from ..elsewhere import public_names, tell
+from ..missingattributes import public_names, tell
 from ..query import SOME, Reads, shown_position
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
 from ..shown import shortened
 from ..store.blocks import COUNTS_REFERENCES
-from .elsewhere import tells_as_selection
+from .advice import tells_as_selection
 from .keyrange import FAST, KeyRange, few_of, pairs_of
 from .missing import check_limit, missing, refuse_after_limit, refuse_call, refuse_limit, refuse_where
 

@@ -18,10 +18,10 @@ from ..shown import NotGiven, shortened
 from ..store.access import CLOSED, NO_READER, NOBODY, closed
 from ..store.transaction import Transaction
 from . import atomic
+from .advice import tells_as_table
 from .compiled.boundclass import bound_class
 from .compiled.points import REQUIRED
 from .declares import Declares
-from .elsewhere import tells_as_table
 from .missing import begun_with_a_pair, missing, refuse_limit
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites

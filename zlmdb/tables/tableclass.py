@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
-from ..elsewhere import present
+from ..missingattributes import present
 from ..shown import nearest, shortened
 from ..typeargs import own_annotations, type_arguments, words_of
 from ..values.base import is_a

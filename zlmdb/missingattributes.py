@@ -25,7 +25,7 @@ _CALLS: dict[str, str] = {}
 _AT_PROMPT = hasattr(sys, "ps1") or bool(sys.flags.interactive)
 
 
-class Elsewhere:
+class MissingAttribute:
     """In place of the attribute *name* of a class: whoever asks for it gets an `AttributeError` with what to write."""
 
     __slots__ = ("_name",)
@@ -37,7 +37,7 @@ class Elsewhere:
         name = self._name
         for base in owner.__mro__:  # a derived class may have it from its other bases, which come later
             found = vars(base).get(name, self)
-            if type(found) is not Elsewhere:
+            if type(found) is not MissingAttribute:
                 get = getattr(found.__class__, "__get__", None)
                 return found if get is None else get(found, holder, owner)
         if holder is None:
@@ -66,6 +66,11 @@ def tell(cls: type[Any], names: Iterable[str], says: Says) -> None:
     plain.__dir__ = __dir__
 
 
+def tell_each(cls: type[Any], advice: Mapping[str, str]) -> None:
+    """As `tell`, of the names for which *advice* has what to write."""
+    tell(cls, advice, lambda holder, name: has_no(holder, name, advice[name]) if name in advice else "")
+
+
 def tell_more(cls: type[Any], names: Iterable[str]) -> None:
     """As `tell`, of some more *names*."""
     if _AT_PROMPT:
@@ -75,7 +80,7 @@ def tell_more(cls: type[Any], names: Iterable[str]) -> None:
         return
     for name in names:
         if not any([name in vars(base) for base in cls.__mro__]):
-            setattr(cls, name, Elsewhere(name))
+            setattr(cls, name, MissingAttribute(name))
 
 
 def _getattr(holder: Any, name: str) -> Any:
@@ -104,7 +109,7 @@ def _names(cls: type[Any]) -> tuple[set[str], set[str]]:
     told: set[str] = set()
     for base in cls.__mro__:
         for name, value in vars(base).copy().items():  # another thread may open a database, which tells more
-            (told if type(value) is Elsewhere else there).add(name)
+            (told if type(value) is MissingAttribute else there).add(name)
     return there, told
 
 

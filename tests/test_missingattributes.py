@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import zlmdb
-from zlmdb.elsewhere import has_no, tell, tell_more
+from zlmdb.missingattributes import has_no, tell, tell_more
 from zlmdb.tables.mappingviews import Values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, TypeVar
 
-from ..elsewhere import has_no, public_names, tell, tell_calls
+from ..missingattributes import has_no, public_names, tell, tell_calls
 from ..shown import nearest
 from ..typeargs import annotated_names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..elsewhere import has_no
+from ..missingattributes import has_no
 
 BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`, or db.read(), and t.table[key]"
 _ENDS = "a transaction has it: the end of the block `with db.write() as t:` commits, an exception undoes its changes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..elsewhere import has_no, public_names
+from ..missingattributes import has_no, public_names
 from ..shown import nearest
 
 FEW = "write .first() or .last() for one, itertools.islice for some, list(...) for all"

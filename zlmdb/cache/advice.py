@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from ..elsewhere import has_no
-
 _EACH = "write `for key in cache`, and cache.get(key)"
 _QUEUE = "a queue is a table of a schema, zlmdb.Queue"
 INSTEAD = {
@@ -37,11 +35,6 @@ _OF_OTHERS = {
     "read": "values are in the database, however large, and there are no files",
     "retry": "nothing raises Timeout, so leave it out",
 }
-
-
-def of_cache(cache: object, name: str) -> str:
-    """What to write for *name*; empty for a name that nobody has."""
-    return has_no(cache, name, INSTEAD[name]) if name in INSTEAD else ""
 
 
 def refuse_options(method: str, others: Iterable[str]) -> NoReturn:
