@@ -142,8 +142,8 @@ class Worker(Generic[T]):
         After an interrupt, another thread may still claim it in its commit; what is submitted comes after that.
         """
         if mine or not isinstance(error, Exception):
-            with suppress(errors.Error):  # the lease ends in any case
-                self._db.submit(lambda t: [self._released(t, lease) for lease in mine])
+            with suppress(errors.Error, RuntimeError):  # no room for a thread: the lease ends in any case
+                self._db.submit(lambda t: self._released(t, *mine))
 
     # -- in asyncio -------------------------------------------------------------------------------------------------
 
@@ -212,9 +212,10 @@ class Worker(Generic[T]):
             if lease is not None:
                 self._db.submit(lambda t: self._released(t, lease))
 
-    def _released(self, t: Any, lease: Lease[T]) -> None:
-        with suppress(errors.LeaseLost):
-            self._queue(t).release(lease)
+    def _released(self, t: Any, *leases: Lease[T]) -> None:
+        for lease in leases:
+            with suppress(errors.LeaseLost):
+                self._queue(t).release(lease)
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
