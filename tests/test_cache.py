@@ -637,6 +637,13 @@ def test_keys_of_equal_arguments_are_equal_and_of_others_not() -> None:
     assert text_of({"b", "a"}) == text_of({"a", "b"})
 
 
+def test_an_integer_has_a_key_however_large_it_is() -> None:
+    """Python refuses to make a decimal text of more than 4,300 digits, or of more than 640 if it is told so."""
+    large = 10**5000
+    assert len({text_of(value) for value in (large, -large, large + 1, [large], hex(large), Access(large))}) == 6
+    assert text_of(10**600) == str(10**600)
+
+
 def test_threads_that_ask_at_once_compute_once(memory: zlmdb.Cache[str, Any]) -> None:
     calls: list[int] = []
     together = threading.Barrier(8)

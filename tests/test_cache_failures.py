@@ -215,6 +215,20 @@ def test_a_cull_in_a_block_deletes_no_more_than_what_is_too_much(cache: zlmdb.Ca
     assert 500 < len(cache) < 1000
 
 
+def test_a_cull_in_a_block_spares_small_entries(cache: zlmdb.Cache[str, Any]) -> None:
+    """Nearly all were deleted: only the bytes of the values were counted, and an entry takes several times as many."""
+    with cache.transact():
+        for number in range(5000):
+            cache.set(str(number), number, expire=100)
+    cache._size_limit = cache.volume() * 2 // 3
+    cache._measure()
+    with cache.transact():
+        cache.cull()
+        assert cache.cull() == 0
+    assert cache.volume() <= cache._size_limit
+    assert len(cache) > 2000
+
+
 def test_a_delta_that_cannot_be_subtracted_is_named(cache: zlmdb.Cache[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"^decr\('a', 'x'\): expected a number"):
         cache.decr("a", "x")

@@ -14,10 +14,15 @@ from typing import Any
 import pytest
 
 import zlmdb
+from zlmdb import worker as workers
+from zlmdb.database import calls
 from zlmdb.testing.faults import inject
+
+from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instructions
 
 NOW = [1000.0]
 _MOST = (1 << 63) - 1
+FILES = {workers.__file__, calls.__file__}
 
 
 class Jobs(zlmdb.Queue[str], lease=30, attempts=3, backoff=10, clock=lambda: NOW[0]): ...
@@ -653,3 +658,26 @@ def test_in_a_queue_with_an_index_a_job_that_cannot_be_decoded_is_an_error() -> 
                     t.by_text.claim()
         with db.read() as t:
             assert t.by_text.ready.count() == 1
+
+
+@pytest.mark.once
+@traces_instructions
+@pytest.mark.parametrize("block", [False, True])
+def test_a_job_that_an_interrupted_caller_never_saw_is_given_back(db: zlmdb.Database[Store], block: bool) -> None:
+    """It was leased until the end of the lease, if the interrupt came after the commit and before the return."""
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    get = (lambda: worker.job(0).__enter__()) if block else (lambda: worker.get(0))
+    worker.put("a")
+    at = count = 0
+    while count == at:
+        at += 1
+        lease = None
+        with suppress(*INTERRUPTS), interrupting(at, FILES.__contains__, handled_at) as counted:
+            lease = get()
+        count = counted[0]
+        db.submit(lambda t: None).result(10)
+        if lease is not None:  # also where the function of an interrupted group runs again
+            worker.release(lease)
+        with db.read() as t:
+            assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)]
+    assert at > 10

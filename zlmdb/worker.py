@@ -70,9 +70,25 @@ class Worker(Generic[T]):
 
         Must not be called inside a write transaction of this thread, which raises `NestedTransaction`.
         """
+        mine: list[Lease[T]] = []
+        try:
+            lease = self._get(timeout, mine)
+        except BaseException as error:
+            self._give_back_unseen(mine, error)
+            raise
+        return lease
+
+    def _get(self, timeout: Optional[float], mine: list[Lease[T]]) -> Lease[T]:
+        """As `get`; *mine* has the lease as soon as there is one, for a caller that is interrupted."""
+
+        def claim(t: Any) -> Optional[Lease[T]]:
+            lease = self._claim(t)
+            mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
+            return lease
+
         waits = _Waits(timeout)
         pause = self._pause()
-        found = self._db.run(self._claim) if pause == 0 else None
+        found = self._db.run(claim) if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)  # raises without a pipe if there is no time to wait
@@ -84,7 +100,7 @@ class Worker(Generic[T]):
         with self._bell().listen() as wait:
             while True:
                 pause = self._pause()
-                found = self._db.run(self._claim) if pause == 0 else None
+                found = self._db.run(claim) if pause == 0 else None
                 if found is not None:
                     return found
                 wait(waits.next(pause))
@@ -119,6 +135,15 @@ class Worker(Generic[T]):
                 self.fail(lease, error)
             else:
                 self.release(lease)
+
+    def _give_back_unseen(self, mine: list[Lease[T]], error: BaseException) -> None:
+        """Release what was claimed for a caller that *error* interrupts, who does not see the lease.
+
+        After an interrupt, another thread may still claim it in its commit; what is submitted comes after that.
+        """
+        if mine or not isinstance(error, Exception):
+            with suppress(errors.Error, RuntimeError):  # no room for a thread: the lease ends in any case
+                self._db.submit(lambda t: self._released(t, *mine))
 
     # -- in asyncio -------------------------------------------------------------------------------------------------
 
@@ -187,9 +212,10 @@ class Worker(Generic[T]):
             if lease is not None:
                 self._db.submit(lambda t: self._released(t, lease))
 
-    def _released(self, t: Any, lease: Lease[T]) -> None:
-        with suppress(errors.LeaseLost):
-            self._queue(t).release(lease)
+    def _released(self, t: Any, *leases: Lease[T]) -> None:
+        for lease in leases:
+            with suppress(errors.LeaseLost):
+                self._queue(t).release(lease)
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -241,7 +267,13 @@ class _JobBlock(_Unentered[T]):
         __aenter__ = __aexit__ = _Unentered._refuse
 
     def __enter__(self) -> Lease[T]:
-        lease = self._lease = self._worker.get(self._timeout)
+        mine: list[Lease[T]] = []
+        try:
+            lease = self._lease = self._worker._get(self._timeout, mine)
+        except BaseException as error:
+            self._lease = None
+            self._worker._give_back_unseen(mine, error)
+            raise
         return lease
 
     def __exit__(self, kind: object, error: Optional[BaseException], trace: object) -> None:

@@ -410,7 +410,7 @@ class Cache(CachePending[K, V]):
         deleted = self.expire()
         self._measure_outside()
         while self._policy != "none" and self._excess > 0 and len(self):
-            deleted += self._do(lambda t: self._evict_some(t, _PAGE, self._excess))
+            deleted += self._do(self._evict_page)
             self._measure_outside()  # each time: a small entry takes several times the bytes that were counted
         return deleted
 

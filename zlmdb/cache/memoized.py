@@ -28,6 +28,7 @@ _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
 _ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
 _FIRST_LOOK, _LAST_LOOK = 0.002, 0.05  # seconds between looks for what another process computes
 _LAMBDA = "<lambda>"
+_DECIMAL_BITS = 2048  # of an int whose text is decimal: 617 digits, and Python may be told to make no more than 640
 AGAIN: Any = object()
 """In place of a result: whoever computed it was interrupted."""
 
@@ -155,8 +156,10 @@ def text_of(value: Any) -> str:
     """A text that equal arguments have in common, and others not. Raises TypeError for objects that have none."""
     if isinstance(value, Enum):
         name: Any = value.name  # None: flags without a name of their own, as all sets of flags before 3.11
-        member = repr(value.value) if name is None else name
+        member = text_of(value.value) if name is None else name
         return f"{type(value).__module__}.{type(value).__qualname__}.{member}"
+    if isinstance(value, int) and value.bit_length() > _DECIMAL_BITS:
+        return hex(value)
     if isinstance(value, _ATOMS):
         return repr(value)
     if is_a(value, (list, tuple)):

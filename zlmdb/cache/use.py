@@ -15,6 +15,7 @@ V = TypeVar("V")
 _SWEEP_EVERY, _SWEEP = 16, 40  # writes between two looks at what has expired, and what one look deletes at most
 _MEASURE_EVERY = 64  # writes between two looks at the size of the file
 _CULL = 10  # entries that a write to a full cache deletes
+_CULL_AT_ONCE = 1000  # entries that cull() deletes between two looks at the size
 _SCAN, _SCAN_BYTES = 200, 4 << 20  # what it looks at
 _OVER = 4  # a cache that is larger than its limit by a 2 ** _OVER-th deletes what is in use
 _MARKS, _MARK_SECONDS = 512, 5.0  # reads that are noted together in the file, or those of so many seconds
@@ -143,6 +144,16 @@ class CacheUse(CacheState[K, V]):
         self._excess -= freed
         return len(doomed)
 
+    def _evict_page(self, t: Any) -> int:
+        """As `_evict_some`, of many entries; what is free then is counted in pages, which a block sees before its end.
+
+        A small entry takes several times the bytes of its value.
+        """
+        excess, before = self._excess, _taken(t)
+        deleted = self._evict_some(t, _CULL_AT_ONCE, excess)
+        self._excess = excess - before + _taken(t)
+        return deleted
+
     def _make_room(self, t: Any, size: int, kept: Any) -> None:
         """Delete what the hand meets, except the entry *kept*, until *size* bytes are free.
 
@@ -169,6 +180,12 @@ class CacheUse(CacheState[K, V]):
             if freed >= size:
                 break
         self._excess -= freed
+
+
+def _taken(t: Any) -> int:
+    """The bytes of the pages of all tables, as they are in this transaction."""
+    trees = [table._raw.stat(table._db) for table in (t.entries, t.until, t.tags, t.used, t.hand, t.rounds)]
+    return sum([tree["psize"] * (tree["branch_pages"] + tree["leaf_pages"] + tree["overflow_pages"]) for tree in trees])
 
 
 def _unused(key: Any, default: int) -> int:
