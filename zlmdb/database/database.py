@@ -81,11 +81,10 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         *,
         layout: Layout = "tables",
     ) -> None:
-        check_lib_version(lib_version)
         path = "" if dbpath is None else os.fspath(dbpath)
         options = openstores.checked_options(
             path, readonly=readonly, maxsize=maxsize, durability="full" if sync else "none",
-            **unusual(lock=(lock, True), writemap=(writemap, False), lib_version=(lib_version, None)),
+            lock=lock, writemap=writemap, lib_version=lib_version,
         )  # fmt: skip
         if not path:
             path = self._temporary_directory()
@@ -423,17 +422,6 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
 
 # -- helpers -----------------------------------------------------------------------------------------------------
-
-
-def check_lib_version(given: Optional[str]) -> None:
-    """Raise ValueError unless *given* is an LMDB format, or None."""
-    if given not in (None, "0.9", "1.0"):
-        raise ValueError(f"lib_version={given!r}: expected '0.9', '1.0', or None for what the file has")
-
-
-def unusual(**given: tuple[Any, Any]) -> dict[str, Any]:
-    """Those of the values that differ from their defaults: an engine need not know the options."""
-    return {name: value for name, (value, usual) in given.items() if value != usual}
 
 
 def _check_timeout(given: Any) -> None:

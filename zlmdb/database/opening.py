@@ -14,7 +14,7 @@ from ..shown import refuse_options
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
-from .database import Database, check_lib_version, opened, unusual
+from .database import Database, opened
 from .state import StrPath
 
 S = TypeVar("S", bound=Schema)
@@ -140,7 +140,7 @@ def open(
     if unknown:
         refuse_options("open", unknown, open.__kwdefaults__ or (), _INSTEAD)
     flushes = durability != "full" and path is not None and not readonly
-    _check_options(durability, layout, lib_version, mode, timeout, flush_every, flushes=flushes)
+    _check_options(durability, layout, mode, timeout, flush_every, flushes=flushes)
     if not lock and not readonly:
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
     if layout == "raw" and path is None:
@@ -152,7 +152,7 @@ def open(
         load_with_true_times()
     options = openstores.checked_options(
         location, readonly=readonly, maxsize=maxsize, durability=durability,
-        **unusual(lock=(lock, True), lib_version=(lib_version, None), mode=(mode, None)),
+        lock=lock, lib_version=lib_version, mode=mode,
     )  # fmt: skip
     return opened(
         Opening(
@@ -172,15 +172,13 @@ def open(
 
 
 def _check_options(
-    durability: object, layout: object, lib_version: Optional[str], mode: object, timeout: Any, flush_every: object,
-    *, flushes: bool,
-) -> None:  # fmt: skip
+    durability: object, layout: object, mode: object, timeout: Any, flush_every: object, *, flushes: bool
+) -> None:
     """Raise `ValueError` for an option with a value that it cannot have. *flushes*: there is something to flush."""
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
     if layout not in ("tables", "classic", "raw"):
         raise ValueError(f"layout={layout!r}: expected 'tables' or 'classic', or 'raw' for a file of another program")
-    check_lib_version(lib_version)
     if mode is not None and not (type(mode) is int and 0o600 <= mode <= 0o777):
         raise ValueError(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"

@@ -126,7 +126,9 @@ def lacks(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bo
 
 def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bool) -> bool:
     """Whether the table cannot be used before the file changes; it can if only its shape has to be recorded."""
-    if slot is None or _lacks_parts(slot, declared):
+    if slot is None or slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
+        return True
+    if slot.building and unfinished(slot, declared):
         return True
     if not drop_indexes and slot.indexes == declared.definitions and slot.fields == declared.described:
         return False  # as nearly always
@@ -136,13 +138,6 @@ def lacks_urgently(slot: Optional[Slot], declared: Declaration, drop_indexes: bo
     return bool(
         (drop_indexes and undeclared_indexes(slot, declared)) or indexes_to_build(slot, declared, found, drop_indexes)
     )
-
-
-def _lacks_parts(slot: Slot, declared: Declaration) -> bool:
-    """Whether the types of the table, its feed, or entries of its indexes are missing."""
-    if slot.key is None or slot.value is None or (declared.feed is not None and not slot.has_feed):
-        return True
-    return bool(slot.building and unfinished(slot, declared))
 
 
 def unfinished(slot: Slot, declared: Declaration) -> list[str]:

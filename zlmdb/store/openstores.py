@@ -26,6 +26,8 @@ _handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictiona
 _unprepared: weakref.WeakKeyDictionary[Store, Any] = weakref.WeakKeyDictionary()
 """The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
 
+_USUAL = {"lock": True, "writemap": False, "lib_version": None, "mode": None}
+
 at_close: list[Callable[[], None]] = []
 """What is called when a database was closed: those who wait for something in it learn of that."""
 
@@ -71,7 +73,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: Any) -> Options:
-    """The options of the engine for *path*. Raises TypeError or ValueError if *maxsize* is not a number of bytes."""
+    """The options of the engine for *path*, without those that have their usual values: it need not know them.
+
+    Raises TypeError or ValueError if *maxsize* is not a number of bytes, or there is no such LMDB format.
+    """
+    version = others["lib_version"]
+    if version not in (None, "0.9", "1.0"):
+        raise ValueError(f"lib_version={version!r}: expected '0.9', '1.0', or None for what the file has")
+    for name, usual in _USUAL.items():
+        if name in others and others[name] == usual:
+            del others[name]
     if maxsize is not None and (type(maxsize) is bool or not hasattr(maxsize, "__index__")):
         advice = f"; a schema is given to zlmdb.open(path, {maxsize.__name__})" if isinstance(maxsize, type) else ""
         raise TypeError(f"maxsize={maxsize!r}: expected a number of bytes, or None to grow without limit{advice}")

@@ -29,8 +29,11 @@ class TablesCatalogue:
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
         """Every table of the file, by name."""
-        records = {_name(key): bytes(data) for key, data in self._rows(txn, b"t:")}
-        return {name: _slot(name, record, self._get(txn, b"a:", name)) for name, record in records.items()}
+        slots: dict[str, Slot] = {}
+        for key, data in self._rows(txn, b"t:"):
+            name = _name(key)
+            slots[name] = _slot(name, bytes(data), self._get(txn, b"a:", name))
+        return slots
 
     def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:
         """The table *name*, or None. *number* was its slot; it may have changed, or be 0 for one that is not known."""
