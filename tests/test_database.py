@@ -156,6 +156,7 @@ def test_a_missing_file_is_not_made_without_asking(path: str) -> None:
         ({"timeout": -1}, "timeout"),
         ({"timeout": "5"}, "timeout='5': expected seconds"),
         ({"flush_every": "1", "durability": "none"}, "flush_every='1' takes a number of seconds"),
+        ({"flush_every": True, "durability": "none"}, "flush_every=True takes a number of seconds"),
         ({"nonsense": 1}, "nonsense"),
     ],
 )

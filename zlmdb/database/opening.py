@@ -172,7 +172,7 @@ def open(
 
 
 def _check_options(
-    durability: object, layout: object, mode: object, timeout: Any, flush_every: object, *, flushes: bool
+    durability: object, layout: object, mode: object, timeout: Any, flush_every: Any, *, flushes: bool
 ) -> None:
     """Raise `ValueError` for an option with a value that it cannot have. *flushes*: there is something to flush."""
     if durability not in ("full", "commit", "none"):
@@ -186,7 +186,7 @@ def _check_options(
         )
     if timeout is not None and (not is_number(timeout) or not timeout >= 0):
         raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
-    if flush_every is not None and not (flushes and isinstance(flush_every, (int, float)) and flush_every > 0):
+    if flush_every is not None and not (flushes and is_number(flush_every) and flush_every > 0):
         raise ValueError(
             f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "
             f"'commit' or 'none': with 'full' each commit is flushed"

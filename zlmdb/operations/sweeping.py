@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
 
+from ..numeric import is_whole
 from ..shown import shortened
 from ..tables.expiring import Expiring
 from ..tables.storage import Storage
@@ -17,12 +18,11 @@ _STEP = 500  # records that one transaction deletes
 
 def sweep(db: Operations, storages: Mapping[str, tuple[Any, Storage[Any, Any]]], limit: Optional[int]) -> int:
     """Delete expired records of all tables of *db*, at most *limit*; returns their number."""
-    given: Any = limit
     meant = "expected the greatest number of records, 0 or more, or None for all"
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
-        raise TypeError(f"limit={shortened(given)}: {meant}")  # a transaction of 1.5 records would delete all
-    if given is not None and given < 0:
-        raise ValueError(f"limit={given}: {meant}")
+    if limit is not None and not is_whole(limit):
+        raise TypeError(f"limit={shortened(limit)}: {meant}")  # a transaction of 1.5 records would delete all
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit={limit}: {meant}")
     swept = 0
     for name, (_, storage) in storages.items():
         more, last = storage.expiring is not None, b""
