@@ -1,0 +1,68 @@
+"""What a web developer, an analyst, a user of caches and queues and an operator wrote next: the last line says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class User:
+    name: str
+    age: int
+    nick: Optional[str] = None
+    tags: list[str] = field(default_factory=list)
+
+
+class Shop(zlmdb.Schema):
+    users: zlmdb.Table[int, User]
+
+
+@pytest.fixture
+def t() -> Iterator[Any]:
+    with zlmdb.open(None, Shop) as db:
+        with db.write() as t:
+            t.users.add(User("Ann", 31))
+        with db.read() as t:
+            yield t
+
+
+WANTED = "Bob"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda u: u.name == "Ann" or "Bob", r"u.name == 'Ann'\) is False, it is 'Bob', .*; write u.name in \('Ann', "),
+        (lambda u: u.age > 9 and u.name == "Ann" or "Bob", r"write u.name in \('Ann', 'Bob'\)"),
+        (lambda u: u.age == 1 or 2, r"write u.age in \(1, 2\)"),
+        (lambda u: u.nick == "Ann" or "Bob", "it is 'Bob', which is true; compare it with a field"),
+        (lambda u: u.name != "Ann" or "Bob", "it is 'Bob', which is true; compare it with a field"),
+        (lambda u: "a" in u.tags or "b", "it is 'b', which is true; compare it with a field"),
+    ],
+)
+def test_a_constant_in_place_of_a_comparison_is_refused_where_it_makes_a_condition_true(
+    t: Any, asked: Any, said: str
+) -> None:
+    with pytest.raises(TypeError, match="^the condition is true for all records: where .*" + said):
+        t.users.where(asked)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda u: u.name == "Bob" or True,
+        lambda u: u.name == "Bob" or WANTED,
+        lambda u: u.name == "Ann" and "Bob",
+        lambda u: 1,
+        lambda u: u.nick is None or u.nick == "Bob" or 0,
+        lambda u: 1 if u.age > 9 else 0,
+    ],
+)
+def test_a_condition_that_is_meant_to_be_true_is_not_refused(t: Any, asked: Any) -> None:
+    assert t.users.where(asked).count() == 1
