@@ -39,7 +39,7 @@ WANTED = "Bob"
     ("asked", "said"),
     [
         (lambda u: u.name == "Ann" or "Bob", r"u.name == 'Ann'\) is False, it is 'Bob', .*; write u.name in \('Ann', "),
-        (lambda u: u.age > 9 and u.name == "Ann" or "Bob", r"write u.name in \('Ann', 'Bob'\)"),
+        (lambda u: (u.age > 9 and u.name == "Ann") or "Bob", r"write u.name in \('Ann', 'Bob'\)"),
         (lambda u: u.age == 1 or 2, r"write u.age in \(1, 2\)"),
         (lambda u: u.nick == "Ann" or "Bob", "it is 'Bob', which is true; compare it with a field"),
         (lambda u: u.name != "Ann" or "Bob", "it is 'Bob', which is true; compare it with a field"),
@@ -66,3 +66,25 @@ def test_a_constant_in_place_of_a_comparison_is_refused_where_it_makes_a_conditi
 )
 def test_a_condition_that_is_meant_to_be_true_is_not_refused(t: Any, asked: Any) -> None:
     assert t.users.where(asked).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda u: u == 2, r"^u == 2: u is the record, of .*User: compare a field of it, u.name, or its key, .*= 2"),
+        (lambda key: key > 2, "^key > 2: key is the record, of "),
+        (lambda u: u in (1, 2), r"^u in ...: u is the record, of "),
+        (lambda u: u["name"] == "Ann", r"^u\['name'\]: .*User has no items; write u.name"),
+        (lambda u: u.name == "Ann" | u.age == 1, r"'Ann' \| u.age: \| joins .*; between conditions, write `or`"),
+        (lambda u: u.age > 1.5 & u.age, r"1.5 & u.age: & joins .*; between conditions, write `and`"),
+    ],
+)
+def test_what_is_never_asked_of_a_record_is_refused_with_what_to_write(t: Any, asked: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        t.users.where(asked)
+
+
+def test_whole_numbers_and_conditions_in_parentheses_are_joined(t: Any) -> None:
+    assert t.users.where(lambda u: u.age & 1 == 1).count() == 1
+    assert t.users.where(lambda u: (u.name == "Bob") | (u.age == 31)).count() == 1
+    assert t.users.where(lambda u: u == User("Ann", 31)).count() == 1
