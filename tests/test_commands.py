@@ -145,7 +145,10 @@ def test_put_and_delete(db: Path) -> None:
 
 
 def test_put_refuses_what_only_a_program_can_write(db: Path) -> None:
-    assert "in a program whose class declares them" in run("put", db, "users", ID, "{}").output
+    assert (
+        f"with zlmdb.open({str(db)!r}, Store) as db: db.auto.users[key] = " in run("put", db, "users", ID, "{}").output
+    )
+    assert "Store) as db: del db.auto.users[key]" in run("delete", db, "users", ID).output
     assert run("put", db, "users", ID, "{}").exit_code == 1
     assert run("put", db, "objects", "1", "1").exit_code == 2
     assert run("put", db, "logins", "a", "not json").exit_code == 2
@@ -457,6 +460,12 @@ def test_a_map_for_a_table_with_types_is_told_to_be_none_of_its(db: Path) -> Non
 def test_a_stream_of_nothing_is_told_to_be_empty(tmp_path: Path) -> None:
     (tmp_path / "nothing").touch()
     assert "the stream is empty" in run("load", tmp_path / "nothing", tmp_path / "new").output
+
+
+def test_a_stream_from_standard_input_that_is_closed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(click.BadParameter, match="standard input is closed"):
+        main.main(["load", "-", str(tmp_path / "new")], standalone_mode=False)
 
 
 def test_migrate(classic: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Optional
 
 import pytest
@@ -21,6 +22,7 @@ class User:
 
 class Shop(zlmdb.Schema):
     users: zlmdb.Table[int, User]
+    jobs: zlmdb.Queue[str]
 
 
 @pytest.fixture
@@ -88,3 +90,37 @@ def test_whole_numbers_and_conditions_in_parentheses_are_joined(t: Any) -> None:
     assert t.users.where(lambda u: u.age & 1 == 1).count() == 1
     assert t.users.where(lambda u: (u.name == "Bob") | (u.age == 31)).count() == 1
     assert t.users.where(lambda u: u == User("Ann", 31)).count() == 1
+
+
+ANY: Any = zlmdb
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda t: t.users.get_or_create(name="Ann"), r"'get_or_create': .*by_field.key\(value, None\) is None$"),
+        (lambda t: t.users.nunique(), r"'nunique': write .fields\(lambda record: ...\).distinct\(\)"),
+        (
+            lambda t: t.users.fields(lambda u: u.age).value_counts(),
+            r"'value_counts': write collections.Counter\(rows\)",
+        ),
+        (lambda t: t.users.fields(lambda u: u.age).sort(), r"'sort': write sorted\(rows\)"),
+        (lambda t: t.jobs.failed, "'failed': write .dead"),
+        (lambda t: ANY.Lock, "'Lock': there are zlmdb.Cache, zlmdb.Queue"),
+        (lambda t: ANY.Cache(None).pipeline(), r"'pipeline': write `with cache.transact\(\):`"),
+        (lambda t: ANY.Cache(None).lock("a"), r"'lock': .*; cache.add\('lock', 1, expire=60\) is true for one caller"),
+    ],
+)
+def test_methods_of_others_are_answered_with_what_to_write(t: Any, asked: Any, said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        asked(t)
+
+
+def test_a_table_of_a_database_without_a_schema_is_answered_with_the_block(tmp_path: Path) -> None:
+    zlmdb.open(tmp_path / "db", Shop).close()
+    with zlmdb.open(tmp_path / "db") as db:
+        with pytest.raises(
+            AttributeError, match=r"'users': without a schema, a table is t\['users'\] in a block, `with"
+        ):
+            _ = db.users  # type: ignore[attr-defined]
+        assert not hasattr(db, "users")
