@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,3 +125,25 @@ def test_a_table_of_a_database_without_a_schema_is_answered_with_the_block(tmp_p
         ):
             _ = db.users  # type: ignore[attr-defined]
         assert not hasattr(db, "users")
+
+
+def test_rows_for_async_for_say_so_to_a_loop_and_to_await() -> None:
+    async def awaited(db: Any) -> None:
+        await db.arows(lambda t: t.users)
+
+    async def read(db: Any, snapshot: bool) -> list[Any]:
+        rows = db.arows(lambda t: t.users.fields(lambda u: u.name), snapshot=snapshot)
+        first = await rows.__anext__()
+        rest = [row async for row in rows]
+        await rows.aclose()
+        return [first, rest]
+
+    with zlmdb.open(None, Shop) as db:
+        with db.write() as t:
+            t.users.update({1: User("Ann", 31), 2: User("Bob", 35)})
+        rows: Any = db.arows(lambda t: t.users)
+        with pytest.raises(TypeError, match="write `async for row in db.arows"):
+            list(rows)
+        with pytest.raises(TypeError, match="write `async for row in db.arows"):
+            asyncio.run(awaited(db))
+        assert asyncio.run(read(db, False)) == asyncio.run(read(db, True)) == ["Ann", ["Bob"]]
