@@ -694,6 +694,13 @@ def test_every_command_has_help_and_is_on_the_page() -> None:
     assert {*wanted.split(), "demo", "fbs"} <= main.commands.keys()
 
 
+def test_what_a_path_lacks_is_told_by_us_and_not_as_a_wrong_command_line() -> None:
+    params = [param for command in main.commands.values() for param in command.params]
+    paths = [param for param in params if isinstance(param.type, click.Path) and param.name in ("path", "source")]
+    assert len(paths) > 10
+    assert not any(param.type.readable for param in paths if isinstance(param.type, click.Path))
+
+
 def test_every_command_but_two_has_json() -> None:
     without = {
         name
