@@ -116,9 +116,7 @@ def test_a_file_without_the_pages_that_lead_to_its_tables_is_told_as_such(tmp_pa
         fill(db, 100)
     file = data_file(tmp_path / "db")
     (tmp_path / "cut").write_bytes(file.read_bytes()[: 2 * 4096])
-    with pytest.raises(
-        zlmdb.CorruptDatabase, match="no tables of zlmdb: the pages .* is beyond the end"
-    ):
+    with pytest.raises(zlmdb.CorruptDatabase, match="no tables of zlmdb: the pages .* is beyond the end"):
         salvage(tmp_path / "cut", tmp_path / "out")
 
 
