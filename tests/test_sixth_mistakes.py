@@ -147,3 +147,16 @@ def test_rows_for_async_for_say_so_to_a_loop_and_to_await() -> None:
         with pytest.raises(TypeError, match="write `async for row in db.arows"):
             asyncio.run(awaited(db))
         assert asyncio.run(read(db, False)) == asyncio.run(read(db, True)) == ["Ann", ["Bob"]]
+
+
+def test_a_cache_says_which_value_it_cannot_store() -> None:
+    with zlmdb.Cache(None) as cache:
+
+        @cache.memoize("pair")
+        def pair(number: int) -> Any:
+            return (number, number)
+
+        with pytest.raises(zlmdb.EncodeError, match=r"^the cache, key 'pair\(number=1\)': the value: .*\(1, 1\)"):
+            pair(1)
+        with pytest.raises(zlmdb.EncodeError, match=r"^the cache, key 'a': the value: .*declare the type"):
+            cache.set("a", {1, 2})
