@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,6 +116,14 @@ ANY: Any = zlmdb
 def test_methods_of_others_are_answered_with_what_to_write(t: Any, asked: Any, said: str) -> None:
     with pytest.raises(AttributeError, match=said):
         asked(t)
+
+
+def test_what_the_package_lacks_gets_no_second_suggestion() -> None:
+    """Python adds the nearest name to an error that names the object, when it shows a traceback."""
+    with pytest.raises(AttributeError, match="there are zlmdb.Cache") as caught:
+        _ = ANY.Lock
+    assert "".join(traceback.format_exception_only(AttributeError, caught.value)).endswith("of the documentation\n")
+    assert getattr(caught.value, "obj", None) is None
 
 
 def test_a_table_of_a_database_without_a_schema_is_answered_with_the_block(tmp_path: Path) -> None:
