@@ -6,6 +6,7 @@ import asyncio
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional
 
@@ -24,6 +25,7 @@ class User:
 
 class Shop(zlmdb.Schema):
     users: zlmdb.Table[int, User]
+    times: zlmdb.Table[int, datetime]
     jobs: zlmdb.Queue[str]
 
 
@@ -169,3 +171,11 @@ def test_a_cache_says_which_value_it_cannot_store() -> None:
             pair(1)
         with pytest.raises(zlmdb.EncodeError, match=r"^the cache, key 'a': the value: .*declare the type"):
             cache.set("a", {1, 2})
+
+
+def test_a_time_without_a_zone_that_the_function_makes_is_told_with_the_record() -> None:
+    with zlmdb.open(None, Shop) as db:
+        with db.write() as t:
+            t.times[1] = datetime(2026, 1, 1, tzinfo=timezone.utc)
+        with db.read() as t, pytest.raises(TypeError, match=r"key 1: .*zone, such as datetime.now\(timezone.utc\)$"):
+            t.times.where(lambda time: time > datetime.now()).count()
