@@ -266,6 +266,10 @@ def with_body(**body: Any) -> Any:
             lambda: new_class("Posts", (zlmdb.Table[int, User],), {"expires": "untill"}),
             "expires='untill': User has no field 'untill' (it has name, email, age)",
         ),
+        (
+            lambda: new_class("Posts", (zlmdb.Table[int, User],), {"expires": "name"}),
+            "expires='name': the field is of ",
+        ),
         (lambda: new_class("Posts", (zlmdb.Table[int, User],), {"key": "idd"}), "has no field 'idd' (it has "),
         (lambda: new_class("Posts", (zlmdb.Table[int, User],), {"key": "email"}), "'email' that key= names is str"),
     ],
