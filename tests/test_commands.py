@@ -145,7 +145,10 @@ def test_put_and_delete(db: Path) -> None:
 
 
 def test_put_refuses_what_only_a_program_can_write(db: Path) -> None:
-    assert "in a program whose class declares them" in run("put", db, "users", ID, "{}").output
+    assert (
+        f"with zlmdb.open({str(db)!r}, Store) as db: db.auto.users[key] = " in run("put", db, "users", ID, "{}").output
+    )
+    assert "Store) as db: del db.auto.users[key]" in run("delete", db, "users", ID).output
     assert run("put", db, "users", ID, "{}").exit_code == 1
     assert run("put", db, "objects", "1", "1").exit_code == 2
     assert run("put", db, "logins", "a", "not json").exit_code == 2
@@ -459,6 +462,12 @@ def test_a_stream_of_nothing_is_told_to_be_empty(tmp_path: Path) -> None:
     assert "the stream is empty" in run("load", tmp_path / "nothing", tmp_path / "new").output
 
 
+def test_a_stream_from_standard_input_that_is_closed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(click.BadParameter, match="standard input is closed"):
+        main.main(["load", "-", str(tmp_path / "new")], standalone_mode=False)
+
+
 def test_migrate(classic: Path, tmp_path: Path) -> None:
     types = ["--map", f"{TABLE}=MapOidPickle:zlib", "--slot", "70=MapStringString"]
     assert "are not given" in run("migrate", classic, tmp_path / "new").output
@@ -683,6 +692,13 @@ def test_every_command_has_help_and_is_on_the_page() -> None:
     assert all(command.help for command in main.commands.values())
     wanted = "info tables get put delete select check backup restore compact salvage migrate readers dump load upgrade"
     assert {*wanted.split(), "demo", "fbs"} <= main.commands.keys()
+
+
+def test_what_a_path_lacks_is_told_by_us_and_not_as_a_wrong_command_line() -> None:
+    params = [param for command in main.commands.values() for param in command.params]
+    paths = [param for param in params if isinstance(param.type, click.Path) and param.name in ("path", "source")]
+    assert len(paths) > 10
+    assert not any(param.type.readable for param in paths if isinstance(param.type, click.Path))
 
 
 def test_every_command_but_two_has_json() -> None:

@@ -598,6 +598,21 @@ def test_the_official_reader_sees_each_field(tmp_path: Path) -> None:
     assert [seen.Friends(j) for j in range(seen.FriendsLength())] == user.friends
 
 
+def test_a_field_that_was_written_with_fewer_bytes_than_the_class_declares_is_refused() -> None:
+    """It would be read together with the bytes of the field behind it."""
+    narrow = make_dataclass(
+        "Person", [("name", str), ("age", Annotated[int, U32], 0), ("year", Annotated[int, U32], 0)]
+    )
+    wide = make_dataclass("Person", [("name", str), ("age", int, 0), ("year", int, 0)])
+    older = make_dataclass("Person", [("name", str), ("age", Annotated[int, U32], 0)])
+    data = serializer(FlatBuffers[narrow]).encode(narrow("Ann", 31, 1995))
+    assert serializer(FlatBuffers[older]).decode(data).age == 31
+    with pytest.raises(zlmdb.DecodeError, match=r"field 1 has 4 bytes at most, and the class declares 8: .*int, U32\]"):
+        serializer(FlatBuffers[wide]).decode(data)
+    with pytest.raises(zlmdb.DecodeError, match="field 1 has 4 bytes at most"):
+        _ = serializer(FlatBuffersView[wide]).decode(data).age
+
+
 def test_the_schema_as_text() -> None:
     @dataclass
     class Thing:
@@ -1223,7 +1238,7 @@ def test_trees_in_lists_are_read_as_deep_by_a_class_with_more_fields() -> None:
         assert new.decode(data) == tree(Noted, levels)
 
 
-@pytest.mark.parametrize("name", ["_data", "_table", "_fields", "_count", "_known", "_names", "_modelled", "_eager"])
+@pytest.mark.parametrize("name", ["_data", "_table", "_fields", "_sizes", "_known", "_names", "_modelled", "_eager"])
 def test_a_view_refuses_fields_by_the_names_that_it_has_itself(name: str) -> None:
     cls = make_dataclass("Stats", [("name", str), (name, int)])
     with pytest.raises(TypeError, match=f"{name}: views reserve that name"):

@@ -306,6 +306,28 @@ def test_closing_and_opening_in_the_child_leaves_the_parent_alone(tmp_path: Path
     )
 
 
+def test_other_options_than_those_of_the_parent_are_refused_with_the_fork_as_the_reason(tmp_path: Path) -> None:
+    run(
+        """
+        db = zlmdb.open(sys.argv[1], Store, durability="none")
+        def child():
+            try:
+                zlmdb.open(sys.argv[1], Store)
+            except zlmdb.DatabaseInUse as error:
+                assert "which was forked while it was open, with durability='none', not" in str(error), error
+            db.close()
+            zlmdb.open(sys.argv[1], Store).close()
+        in_child(child)
+        try:
+            zlmdb.open(sys.argv[1], Store)
+        except zlmdb.DatabaseInUse as error:
+            assert "is already open in this process with durability='none', not" in str(error), error
+        db.close()
+        """,
+        tmp_path,
+    )
+
+
 def test_a_database_in_memory_is_copied_into_the_child(tmp_path: Path) -> None:
     run(
         """

@@ -170,7 +170,7 @@ ROWS = [
     ["feed.changes"],
     ["schema.autowrites"],
     ["schema.auto"],
-    ["database.advice", "database.state"],
+    ["database.advice", "database.asyncrows", "database.state"],
     ["operations.statistics"],
     ["operations"],
     ["database.calls", "database.flushing", "database.settings", "database.tables"],

@@ -111,6 +111,15 @@ def test_a_truncated_file_gives_what_is_left(tmp_path: Path) -> None:
     assert best > 0
 
 
+def test_a_file_without_the_pages_that_lead_to_its_tables_is_told_as_such(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path / "db", Store, durability="none") as db:
+        fill(db, 100)
+    file = data_file(tmp_path / "db")
+    (tmp_path / "cut").write_bytes(file.read_bytes()[: 2 * 4096])
+    with pytest.raises(zlmdb.CorruptDatabase, match="no tables of zlmdb: the pages .* is beyond the end"):
+        salvage(tmp_path / "cut", tmp_path / "out")
+
+
 def test_a_damaged_newest_state_falls_back_to_the_one_before(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path / "db", Store) as db:
         fill(db, 20)

@@ -38,7 +38,10 @@ def on_first_use(
         if name not in found:
             text = f"module {package!r} has no attribute {name!r}"
             instead = "" if name.startswith("_") else advice(name, __dir__())
-            raise AttributeError(f"{text}: {instead}" if instead else text)
+            error: Any = AttributeError(f"{text}: {instead}" if instead else text)
+            if instead:
+                error.name = name  # else Python would add the module, and then a suggestion of its own
+            raise error
         vars(import_module(package))[name] = found[name]
         return found[name]
 

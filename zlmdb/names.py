@@ -56,9 +56,11 @@ if TYPE_CHECKING:
 else:
     _OPEN = "write zlmdb.open(path, Schema), with the class that declares the tables"
     _MODEL = "a model is a dataclass, and its table is declared: class Users(zlmdb.Table[int, User])"
+    _TASKS = "there are zlmdb.Cache, zlmdb.Queue and zlmdb.Worker; see `Coming from another store` of the documentation"
     _OTHERS = {
         **dict.fromkeys(("Redis", "TinyDB", "MongoClient", "connect", "create_engine", "sessionmaker"), _OPEN),
         **dict.fromkeys(("Base", "Column", "Field", "Model", "Document", "declarative_base"), _MODEL),
+        **dict.fromkeys(("Deque", "FanoutCache", "Lock", "RLock", "Celery"), _TASKS),
         **dict.fromkeys(("Session", "session", "transaction", "atomic"), "write `with db.write() as t:`"),
     }
     __all__ = ["__dir__", "__getattr__"]

@@ -16,11 +16,18 @@ INSTEAD = {
     **dict.fromkeys(("ttl", "expire_time"), "write cache.details(key), which has expire_time"),
     **dict.fromkeys(("push", "pull", "peek", "lpush", "rpush", "lpop", "rpop"), _QUEUE),
     **dict.fromkeys(("cache", "cached"), "write @cache.memoize(expire=seconds)"),
+    **dict.fromkeys(("pipeline", "multi", "transaction"), "write `with cache.transact():` around the operations"),
+    **dict.fromkeys(("incrby", "decrby"), "write cache.incr(key, delta), or decr"),
+    **dict.fromkeys(("publish", "subscribe"), "the changes of a table are followed: db.changes(table)"),
+    **dict.fromkeys(("sadd", "smembers", "zadd", "zrange"), "sets are tables of a schema: zlmdb.SetTable, zlmdb.Index"),
+    **dict.fromkeys(("remove", "delete_many"), "write cache.delete(key), or evict(tag) for those of a tag"),
     "exists": "write `key in cache`",
+    "persist": "write cache.touch(key), which takes the expiry away",
     "flushall": "write cache.clear()",
     "hset": "a value may be a dict, or an object of a class: zlmdb.Cache(path, str, User)",
     "increment": "write cache.incr(key)",
-    "lock": "@cache.memoize() computes a result once; a write block of a database waits for all others",
+    "lock": "@cache.memoize() computes a result once; a write block of a database waits for all others; "
+    "cache.add('lock', 1, expire=60) is true for one caller, until cache.delete('lock')",
     "memoize_stampede": "write @cache.memoize(expire=seconds), which computes a result once",
 }  # fmt: skip
 

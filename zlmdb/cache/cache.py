@@ -281,7 +281,7 @@ class Cache(CachePending[K, V]):
         """
         if others:
             refuse_options("set", others)
-        data = self._data(value, expire, tag)
+        data = self._data(key, value, expire, tag)
         self._do(lambda t: self._put(t, key, data, t.entries.get(key)))
 
     def __setitem__(self, key: K, value: V) -> None:
@@ -293,7 +293,7 @@ class Cache(CachePending[K, V]):
         """Store *value* unless there is one; whether it was stored."""
         if others:
             refuse_options("add", others)
-        data = self._data(value, expire, tag)
+        data = self._data(key, value, expire, tag)
         if self._holds(self._found(key)):  # a look takes less than a write transaction
             return False
 

@@ -66,7 +66,7 @@ class CachePending(CacheUse[K, V]):
         return False, None
 
     def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
-        data = self._data(value, expire, tag)
+        data = self._data(key, value, expire, tag)
 
         def work(t: Any) -> None:
             self._put(t, key, data, t.entries.get(key))

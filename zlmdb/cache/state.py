@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, Optional, TypeVar
 
-from .. import Database, DecodeError, NestedTransaction
+from .. import Database, DecodeError, EncodeError, NestedTransaction
+from ..shown import shortened
 from ..tables.compiled.selected import remove_all
 from .entry import HEAD, NEVER, SIZE, listed_at, listed_of, tag_bytes_of, tag_of, until_of
 from .memoized import task_here
@@ -87,9 +88,13 @@ class CacheState(Generic[K, V]):
         data: Optional[bytes] = t.entries.get(key)
         return data if data is not None and HEAD.unpack_from(data)[0] > _clock() else None
 
-    def _data(self, value: V, expire: Optional[float], tag: Optional[str]) -> bytes:
+    def _data(self, key: Any, value: V, expire: Optional[float], tag: Optional[str]) -> bytes:
         stored = b"" if tag is None else _tag_bytes(tag)
-        return HEAD.pack(until_of(expire), self._round, len(stored)) + stored + self._encode(value)
+        head = HEAD.pack(until_of(expire), self._round, len(stored)) + stored
+        try:
+            return head + self._encode(value)
+        except EncodeError as error:
+            raise EncodeError(f"the cache, key {shortened(key)}: {error}", key=key) from error.__cause__
 
     def _value(self, data: bytes, size: int) -> Any:
         """The value of the entry *data*; `MISSING` if it does not fit the type, such as an older one."""

@@ -182,7 +182,7 @@ def main() -> None:
 
 def path_argument(name: str) -> Callable[[F], F]:
     """The argument *name* of a command, a path."""
-    return click.argument(name, type=click.Path(path_type=Path))
+    return click.argument(name, type=click.Path(path_type=Path, readable=False))  # we say what is not, with the code 1
 
 
 def command(function: Callable[..., Any], cls: type[Command] = Command) -> click.Command:

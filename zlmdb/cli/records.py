@@ -57,15 +57,17 @@ def _write_raw(value: Any, kind: str) -> None:
         stream.write(data)
 
 
-def _check_write(contents: Contents) -> None:
-    """Raise unless a command may write the table."""
+def _check_write(contents: Contents, path: Path, written: str) -> None:
+    """Raise unless a command may write the table of the database at *path*; *written* is what Python writes for it."""
     table = contents.table
+    name = table._name if table._name.isidentifier() else "table"
     try:
         table._check_write()
     except zlmdb.IndexNotAttached as error:
         raise zlmdb.IndexNotAttached(
             f"table {table._name!r} has the indexes {', '.join(table._index_state.missing)}, and a command does not "
-            "know how to make their keys: change the record in a program whose class declares them",
+            "know how to make their keys: change the record in Python, with the schema that declares them: with "
+            f"zlmdb.open({str(path)!r}, Store) as db: {written.format(name)}",
             table=error.table,
             index=error.index,
         ) from error
@@ -83,11 +85,11 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
     VALUE is JSON for documents and numbers, the text itself for texts, hexadecimal for bytes; only programs can write
     pickles and arrays. VALUE must have the type that the file records, and for a model class the recorded fields, with
     their types. The command does not know further checks of the class. A table with indexes is refused, because only
-    your program knows how to make their keys. If a KEY or VALUE begins with a dash and is not a number, write -- before
-    it.
+    your program knows how to make their keys: store the record in Python, with the schema that declares them. If a KEY
+    or VALUE begins with a dash and is not a number, write -- before it.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
-        _check_write(contents)  # before the value is looked at
+        _check_write(contents, path, "db.auto.{}[key] = value")  # before the value is looked at
         contents.table[contents.key(key)] = contents.parsed(value)
     if as_json:
         output.line({"stored": 1})
@@ -101,10 +103,11 @@ def put(path: Path, table: str, key: str, value: str, as_map: Optional[str], as_
 def delete(path: Path, table: str, key: str, as_map: Optional[str], as_json: bool) -> None:
     """Delete the record of KEY in TABLE of the database at PATH.
 
-    A table with indexes is refused. Exit code 4: the record does not exist.
+    A table with indexes is refused: delete the record in Python, with the schema that declares them. Exit code 4: the
+    record does not exist.
     """
     with opened(path, table, write=True, as_map=as_map) as contents:
-        _check_write(contents)
+        _check_write(contents, path, "del db.auto.{}[key]")
         found = contents.key(key)
         if found not in contents.table:
             _absent(table, key, as_json)

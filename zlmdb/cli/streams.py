@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,8 +88,17 @@ def _is_stream(file: str) -> bool:
     return True
 
 
+class _Stream(click.File):
+    """A file of bytes, or standard input, which may be closed."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
+        if value == "-" and sys.stdin is None:
+            self.fail("standard input is closed", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @command
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=_Stream("rb"))
 @path_argument("path")
 @click.option("--layout", type=click.Choice(["tables", "classic"]), default="tables", help="Layout of the new file.")
 @click.option("--lmdb", type=click.Choice(["0.9", "1.0"]), help="The LMDB format of the new file.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ..missingattributes import has_no
+from ..schema.schema import Schema
 
 BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`, or db.read(), and t.table[key]"
 _ENDS = "a transaction has it: the end of the block `with db.write() as t:` commits, an exception undoes its changes"
@@ -29,8 +31,17 @@ OF_OTHERS = (
 """Methods that others have: databases, connections and dicts."""
 
 
+def tables_of_file(db: Any) -> Collection[str]:
+    """The tables of the file of *db*, if it is open without a schema, as far as that was read."""
+    store = db.__dict__.get("_store") if db.__dict__.get("_schema") is Schema else None
+    found = None if store is None else store.contents
+    return () if found is None else [name for name in found.slots if name.isidentifier()]
+
+
 def of_database(db: Any, name: str) -> str:
     """What to write for *name*: a table of the schema, or a method of others; empty for any other name."""
     if name in db.__dict__.get("_storages", ()):
         return has_no(db, name, f"tables are in a transaction, `with db.read() as t:`, as t.{name}")
+    if name in tables_of_file(db):
+        return has_no(db, name, f"without a schema, a table is t[{name!r}] in a block, `with db.read() as t:`")
     return has_no(db, name, _OTHERWISE.get(name, BLOCKS)) if name in OF_OTHERS else ""

@@ -214,7 +214,9 @@ class Calls(DatabaseState, Generic[S_co]):
         """
         if not is_whole(size) or not 0 < size <= sys.maxsize:
             raise ValueError(f"size={size!r}: give the number of rows that are fetched at once, 1 or more")
-        return self._snapshot_rows(choose, size) if snapshot else self._paged_rows(choose, size)
+        from .asyncrows import AsyncRows  # late: few programs use asyncio
+
+        return AsyncRows(self._snapshot_rows(choose, size) if snapshot else self._paged_rows(choose, size))
 
     async def _paged_rows(self, choose: Callable[[S_co], Any], size: int) -> AsyncGenerator[Any, None]:
         after: Optional[str] = None

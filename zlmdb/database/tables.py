@@ -18,6 +18,7 @@ from ..store.pool import Pool
 from ..store.slots import FIRST_SLOT
 from ..tables.storage import Storage
 from ..tables.table import Table
+from .advice import tables_of_file
 from .state import DatabaseState
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Attaching(DatabaseState):
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
         if not declared.keys() <= vars(type(self)).keys():  # else that has been done
             tell_more(type(self), declared)
+        if not declared:
+            tell_more(type(self), tables_of_file(self))
         self.__dict__.pop("auto", None)
         for _, one in declared.values():
             if one.linked:

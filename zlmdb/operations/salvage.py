@@ -145,7 +145,9 @@ def _found(file: Remains) -> _Found:
                 catalogue[record.key] = record.value
         if slots and not trees:
             return _Found(state, "classic", catalogue)
-    raise errors.CorruptDatabase(f"{file.path!r}: the file contains no tables of zlmdb", path=file.path)
+    wrong = [problem for state in file.states for problem in state.problems]
+    why = f": the pages that lead to them cannot be read ({wrong[0]}); restore a backup" if wrong else ""
+    raise errors.CorruptDatabase(f"{file.path!r}: the file contains no tables of zlmdb{why}", path=file.path)
 
 
 def _name(record: Record) -> Optional[bytes]:

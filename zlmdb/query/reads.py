@@ -32,6 +32,11 @@ _ELSEWHERE = {
     **dict.fromkeys(("average", "avg"), ": write .mean()"),
     **dict.fromkeys(("fetchall", "to_list", "tolist"), ": write .all()"),
     "unique": ": write .distinct()",
+    "nunique": ": write .distinct().count()",
+    "value_counts": ": write collections.Counter(rows), or table.group_by(lambda record: ..., lambda g: g.count())",
+    **dict.fromkeys(("sort", "sort_values"), ": write sorted(rows), or .order_by(lambda record: ...) before fields()"),
+    **dict.fromkeys(("to_numpy", "to_series"), ": write numpy.array(rows.all()), or pandas.Series(rows.all())"),
+    "quantile": ": write statistics.quantiles(rows)",
     **dict.fromkeys(("median", "mode", "quantiles", "stdev", "variance"), ": write statistics.{}(rows)"),
     **dict.fromkeys(("std", "var"), ": write statistics.stdev(rows), or .variance"),
 }

@@ -26,6 +26,9 @@ _handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictiona
 _unprepared: weakref.WeakKeyDictionary[Store, Any] = weakref.WeakKeyDictionary()
 """The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
 
+_inherited: weakref.WeakSet[Store] = weakref.WeakSet()
+"""Those that were open when this process was forked."""
+
 _USUAL = {"lock": True, "writemap": False, "lib_version": None, "mode": None}
 
 at_close: list[Callable[[], None]] = []
@@ -64,6 +67,7 @@ def _in_child() -> None:
     """In a forked child: replace locks that another thread of the parent may have held."""
     global lock, sharing
     lock, sharing = locks.rlock(), locks.rlock()
+    _inherited.update(_stores.values())
     for store in list(_unprepared):
         _unprepared[store] = locks.lock()
 
@@ -242,7 +246,10 @@ def _check_options(store: Store, opening: Opening) -> None:
         given = found._asdict()  # documented of named tuples, which options are
         differ = [name for name, value in given.items() if value != getattr(wanted, name)]
         has, asked = (", ".join(f"{name}={getattr(one, name)!r}" for name in differ) for one in (found, wanted))
-        raise errors.DatabaseInUse(
-            f"{opening.path!r} is already open in this process with {has}, not with {asked}: use the "
-            f"same options, or close it first"
-        )
+        where, advice = "in this process", "use the same options, or close it first"
+        if store in _inherited:
+            where = "in this process, which was forked while it was open,"
+            advice = (
+                "use the same options, or the database that the parent has opened, or close that one before the fork"
+            )
+        raise errors.DatabaseInUse(f"{opening.path!r} is already open {where} with {has}, not with {asked}: {advice}")

@@ -21,7 +21,7 @@ _ENDS = "the end of the block `with db.write() as t:` commits what was stored"
 _GROUP = "write .group_by(lambda record: ..., lambda group: group.count())"
 _RANGE = "write .select(start, stop), or loop over .items()"
 _EXPIRY = 'a record expires by a field: class Users(zlmdb.Table[str, User], expires="until")'
-_PUT_MANY = "write .put_many(pairs of key and value)"
+_PUT_MANY = "write .put_many(pairs of key and value), or .add(value) for each"
 _COMPUTED = "write .fields(lambda record: ...) first, which gives what is computed with"
 _ADD = "write .increment(key, by) for a number, .change(key, function) for a record"
 OF_OTHERS = {
@@ -54,16 +54,19 @@ OF_OTHERS = {
     **dict.fromkeys(("head", "nth"), "write .select(limit=10), or .order_by(...).limit(count, skip)"),
     **dict.fromkeys(("copy", "to_dict"), "loop over .items() or .values(), or take dict(table)"),
     **dict.fromkeys(("to_df", "to_pandas"), "write pandas.DataFrame(map(vars, table.values()))"),
-    **dict.fromkeys(("columns", "dtypes", "schema"), "those of the class are its fields; db.tables() has them"),
+    **dict.fromkeys(("columns", "dtypes", "info", "schema"), "those of the class are its fields; db.tables() has them"),
     "describe": "write .fields(lambda record: record.field), which has .count(), .min(), .max() and .mean()",
     "sample": "write table.get_many(random.sample(table.keys().all(), 10))",
     "to_csv": "write csv.writer(file).writerows(table.fields(lambda record: (record.name, ...)))",
     "to_json": "write zlmdb.JsonSerializer(Class).encode(record) of each record in .values()",
     **dict.fromkeys(("changes", "on_change", "subscribe", "watch"), "write db.changes('...') outside of the block"),
-    "extend": "write .put_many(pairs of key and value), or .add(value) for each",
-    **dict.fromkeys(("aggregate", "annotate", "groupby", "value_counts"), _GROUP),
+    "extend": _PUT_MANY,
+    **dict.fromkeys(("agg", "aggregate", "annotate", "groupby", "pivot_table", "value_counts"), _GROUP),
+    **dict.fromkeys(("drop_duplicates", "nunique"), "write .fields(lambda record: ...).distinct(), which has .count()"),
+    **dict.fromkeys(("dropna", "fillna"), "write .where(lambda record: record.field is not None)"),
     "exclude": "write .where(lambda record: not ...)",
-    "get_or_create": "write .setdefault(key, value)",
+    "get_or_create": "write .setdefault(key, value); for a unique field, add the record where .by_field.key(...) finds "
+    "none: .by_field.key(value, None) is None",
     "all": "write .select().all()",
 }
 """Names that other stores and lists have for what is written otherwise here."""
@@ -94,6 +97,8 @@ OF_QUEUES = {
     **dict.fromkeys(("ack", "acknowledge", "complete", "finish", "task_done"), "write .done(lease)"),
     **dict.fromkeys(("nack", "reject", "requeue", "retry"), "write .fail(lease), or .release(lease) if not tried"),
     **dict.fromkeys(("empty", "qsize", "size"), "write .ready.count(), or len(...) for the jobs of all states"),
+    **dict.fromkeys(("pending", "waiting"), "write .ready, or .delayed, which select jobs by their state"),
+    "failed": "write .dead, which selects the jobs that failed too often",
     "peek": "write .ready.first()",
 }
 """In the same way of queues."""

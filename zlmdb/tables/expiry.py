@@ -25,6 +25,15 @@ class Expiry(NamedTuple):
 class ExpiryIndex(Index[Any]):
     """The index of the times. The file records it as what it is: a program without it cannot write to the table."""
 
+    @property
+    def _called(self) -> str:
+        return f"expires={self._fields[0]!r}"
+
+    def _check_types(self, model: Any) -> None:
+        super()._check_types(model)
+        if self._known_type(model, self._fields[0]) is not None:  # else it may be known when the database is opened
+            self._declared_key(model)
+
     def _declared_key(self, model: Any) -> KeyCodec[Any]:
         codec = super()._declared_key(model)
         if codec.name not in CUTS:

@@ -232,7 +232,8 @@ class DeclaredIndex(Declares, Generic[I]):
         return None if alias is None or isinstance(alias.__args__[0], TypeVar) else alias.__args__[0]
 
     def _check_types(self, model: Any) -> None:
-        """Raise `TypeError` if the fields of *model* cannot have the given key type."""
+        """Raise `TypeError` if *model* lacks a field, or its fields cannot have the given key type."""
+        self._check_listed(model)
         given = self._given
         if given is None or not self._fields:
             return
@@ -260,17 +261,27 @@ class DeclaredIndex(Declares, Generic[I]):
             return "add each=True, for an entry for each element"
         return "give it the type of the field, or leave it out"
 
-    def _check_fields(self, model: Any) -> None:
+    @property
+    def _called(self) -> str:
+        """What errors call it."""
+        return f"index {self._name!r}"
+
+    def _check_listed(self, model: Any) -> None:
         """Raise `TypeError` for a field that *model* does not list: the first record would fail."""
         cls = get_origin(model) or model
         listed = listed_fields(cls)
-        for field in self._fields:
-            name = field.partition(".")[0]
-            if listed and name not in listed and not hasattr(cls, name):
+        for name in [field.partition(".")[0] for field in self._fields] if listed else ():
+            if name not in listed and not hasattr(cls, name):
                 raise TypeError(
-                    f"index {self._name!r}: {cls.__name__} has no field {name!r} (it has {', '.join(listed)}): name "
+                    f"{self._called}: {cls.__name__} has no field {name!r} (it has {', '.join(listed)}): name "
                     f"one of its fields or properties{f', or desc({name[1:]!r})' if name[1:] in listed else ''}"
                 )
+
+    def _check_fields(self, model: Any) -> None:
+        """As `_check_listed`, of fields of nested models, too, all of which are known when the database is opened."""
+        self._check_listed(model)
+        listed = listed_fields(get_origin(model) or model)
+        for field in self._fields:
             if listed and "." in field:
                 try:
                     nested_type(model, field, self._locals)

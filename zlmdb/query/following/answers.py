@@ -8,12 +8,13 @@ from typing import Any, cast
 
 from ..ordering import Descending, desc
 from .fields import Bound
+from .folding import Folding
 from .known import kind_of
 from .nodes import Argument, Constant, Node, Parameter
 from .opaque import Sight
-from .operations import Apply, Display
+from .operations import Apply, Compare, Display
 from .session import Session
-from .trace import Refused
+from .trace import Refused, Ways
 
 Text = tuple[str, bool]
 """A text that stands as a part of a sort key, and whether it is in descending order."""
@@ -34,6 +35,23 @@ def refuse_method(session: Session, answer: Any, use: str) -> None:
         what = f"the function gives, to {use}," if use else "the condition gives"
         why = "" if use else ", which is always true"
         session.refuse(f"{what} the method {name} itself{why}: call it, {name}()")
+
+
+def refuse_always(ways: Ways, folding: Folding) -> None:
+    """Raise `Refused` for a condition such as ``u.name == "Ann" or "Bob"``.
+
+    None of its *ways* is false, and one ends in a constant that was not written to say True.
+    """
+    if len(ways) < 2 or any([folding.settled(leaf, dict(taken)) is not folding.nodes.true for taken, leaf in ways]):
+        return
+    for taken, leaf in ways:
+        if isinstance(leaf, Constant) and type(leaf.value) is not bool:
+            asked, answer = taken[-1]
+            advice = "compare it with a field"
+            if isinstance(asked, Compare) and asked.operator == "==" and type(leaf.value) is not tuple and not answer:
+                advice = f"write {asked.left!r} in ({asked.right!r}, {leaf!r})"
+            why = f"where {asked!r} is {answer}, it is {leaf!r}, which is true"
+            raise Refused(f"the condition is true for all records: {why}; {advice}")
 
 
 def refuse_texts(texts: list[list[Text]], record: Argument) -> None:

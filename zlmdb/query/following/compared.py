@@ -14,7 +14,7 @@ from ...values.base import show, typename
 from .code import is_searching
 from .formatted import text_of
 from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of, names_of
-from .nodes import Constant, Node, Parameter
+from .nodes import Argument, Constant, Node, Parameter
 from .operations import Compare, Method
 from .sight import node_of
 from .trace import Trace
@@ -114,6 +114,8 @@ def check(
         trace.block(f"{left!r} {operator} {right!r}: {typename(known.cls)} has an __eq__ of its own")
     if operator not in _ORDERING and not of_records(left, right):
         return
+    if isinstance(left, Argument) and right_known.cls in PLAIN:
+        _check_argument(trace, left, known, operator, right)
     if isinstance(right, Constant):
         value = right.value
     elif isinstance(right, Parameter) and typing.get_origin(known.annotation) is not Literal:
@@ -134,6 +136,19 @@ def check(
         f"{shown}: {subject} is of type {typename(known.annotation)}, which {show(value)} "
         f"({typename(type(value))}) is not; compare it with a value of its type"
     )
+
+
+def _check_argument(trace: Trace, record: Argument, known: Known, operator: str, right: Node) -> None:
+    """Refuse a comparison of the whole *record* with a plain value, which is never a record."""
+    cls: Any = known.cls
+    plain: Any = object
+    if _equals_its_own_only(cls) and (operator not in _ORDERING or cls.__lt__ is plain.__lt__):
+        name, asked = record.name, "..." if operator == "in" else repr(right)
+        trace.refuse(
+            f"{name} {operator} {asked}: {name} is the record, of {typename(cls)}: compare a field of it, "
+            f"{name}.{next(iter(known.fields()), 'field')}, or its key, which a function of two arguments gets first: "
+            f"lambda key, record: key {operator} {asked}"
+        )
 
 
 def of_records(*nodes: Node) -> bool:

@@ -240,6 +240,9 @@ def _item_known(recorder: Recorder, known: Known, key: Any) -> tuple[Known, bool
         return positions[key], False
     if base(known.cls) is dict and known.cls is not dict:
         return _typed_dict(recorder, known, key), True
+    if type(key) is str and not hasattr(known.cls, "__getitem__") and key in known.fields():
+        asked = repr(recorder.zlmdb_node)
+        recorder.zlmdb_trace.refuse(f"{asked}[{key!r}]: {typename(known.cls)} has no items; write {asked}.{key}")
     return known.item(), True
 
 

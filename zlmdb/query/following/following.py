@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Union
 
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
-from .answers import Text, refuse_method, refuse_texts, texts_of
+from .answers import Text, refuse_always, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
 from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_again, read_static
 from .code import ByCode, understood
@@ -362,9 +362,12 @@ class Following:
             except Again:
                 session.restart()
                 texts.clear()
+        folding = Folding(session.nodes, condition=condition is True)
+        if condition is True:
+            refuse_always(ways, folding)
         if texts:
             refuse_texts(texts, arguments[-1])
-        return Folding(session.nodes, condition=condition is True).folded(ways), len(ways)
+        return folding.folded(ways), len(ways)
 
     def _arguments(self, session: Session, function: Function) -> list[Argument]:
         known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]

@@ -14,7 +14,7 @@ from ...handlers import is_debugging
 from ...values.base import typename
 from . import compared, fields
 from .formatted import marked
-from .known import BOOL, FLOAT, INT, NUMBERS, SOMETHING, STR, UNKNOWN, Known, is_bare_enum, is_enum
+from .known import BOOL, FLOAT, INT, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Constant, Node
 from .operations import ARITHMETIC, Apply, Binary, Compare, IsNone, Unary
 from .sight import node_of
@@ -259,9 +259,18 @@ def applied(
     return recorded(trace, trace.nodes.make(Apply, constant, nodes, tuple(kwargs), raises, known))
 
 
+_JOINING = {"&": "and", "|": "or"}
+
+
 def combined(trace: Trace, sign: str, left: Any, right: Any) -> Any:
     """What arithmetic of *left* and *right* gives."""
     one, two = node_of(trace, left), node_of(trace, right)
+    pair = {one.known.cls, two.known.cls}
+    if sign in _JOINING and pair.issubset(PLAIN) and not pair <= {int, bool}:
+        trace.refuse(
+            f"{one!r} {sign} {two!r}: {sign} joins whole numbers, and comes before a comparison; between conditions, "
+            f"write `{_JOINING[sign]}`"
+        )
     known, raises = _result(sign, one.known.required, two.known.required)
     return recorded(trace, trace.nodes.make(Binary, sign, one, two, raises, known))
 

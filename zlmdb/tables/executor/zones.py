@@ -40,6 +40,9 @@ def tell_zones(
                 where = f"table {storage.name!r}, key {shortened(decoded)}: {node!r}"
                 advice = f"{zoneless!r} has no time zone, give it one: tzinfo=timezone.utc"
                 raise TypeError(f"{where}: {error}; {advice}") from error
+    if any([followed.reasons for followed in functions]):  # it was called, and what it asked is not known
+        where = f"table {storage.name!r}, key {shortened(decoded)}"
+        raise TypeError(f"{where}: {error}; give both a time zone, such as datetime.now(timezone.utc)") from error
 
 
 def _zoneless(node: Node, given: Given) -> Optional[Node]:

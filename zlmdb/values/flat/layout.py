@@ -58,6 +58,9 @@ class Layout:
         entries = [entry for field in table.fields for entry in _entries(field)]
         self.count = 1 + max((entry.id for entry in entries), default=-1)
         """Entries of the vtable."""
+        taken = {entry.id: entry.size for entry in entries}
+        self.sizes = tuple([taken.get(id, 0) for id in range(self.count)])
+        """The bytes of the fields in the table, by their ids."""
         self.entries: list[Entry] = sorted(entries, key=lambda entry: (-entry.align, entry.size, entry.id))
         self.offsets: dict[str, int] = {}
         """Where each reference lies."""

@@ -76,7 +76,7 @@ class Reader(References):
                     self.add("size, = get_u16(data, w)", f"plan = {plans}[data[w:w + size]]")
                     with self.block("if plan is not None:"):
                         self.add("return plan(data, t, room)")
-            self.add(f"fields = fields_of(data, t, {layout.count}, {known})")
+            self.add(f"fields = fields_of(data, t, {layout.sizes}, {known})")
             self.enter(table)
             values = {field.name: self.any_field(field, number) for number, field in enumerate(table.fields)}
             self.leave(table, values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -239,10 +240,11 @@ get_u16 = struct.Struct("<H").unpack_from
 get_u16s = struct.Struct("<HH").unpack_from
 
 
-def fields_of(data: Any, table: int, count: int, known: dict[bytes, tuple[int, ...]]) -> tuple[int, ...]:
-    """Where in the table at *table* its first *count* fields are; 0 for those that are not there.
+def fields_of(data: Any, table: int, sizes: tuple[int, ...], known: dict[bytes, tuple[int, ...]]) -> tuple[int, ...]:
+    """Where in the table at *table* the fields are of which *sizes* has the bytes, by number; 0 if they are not there.
 
-    Raises `Corrupt` for a table or vtable that is not within *data*. *known* remembers vtables.
+    Raises `Corrupt` for a table or vtable that is not within *data*, and for fields that have fewer bytes than *sizes*.
+    *known* remembers vtables.
     """
     size = len(data)
     (back,) = get_i32(data, table)
@@ -258,10 +260,19 @@ def fields_of(data: Any, table: int, count: int, known: dict[bytes, tuple[int, .
         return found
     if length < 4 or length % 2 or len(vtable) < length or inline < 4:
         raise Corrupt("a vtable that is none")
-    found = struct.unpack_from(f"<{length // 2 - 2}H", vtable, 4)[:count]
+    offsets = struct.unpack_from(f"<{length // 2 - 2}H", vtable, 4)
+    found = offsets[: len(sizes)]
     if any(0 < offset < 4 or offset >= inline for offset in found):
         raise Corrupt("a field outside of its table")
-    found += (0,) * (count - len(found))
+    begins = sorted({*offsets, inline})
+    for number, (offset, taken) in enumerate(zip(found, sizes)):
+        room = begins[bisect_right(begins, offset)] - offset if offset else taken
+        if room < taken:
+            raise Corrupt(
+                f"field {number} has {room} bytes at most, and the class declares {taken}: if another schema wrote it, "
+                "declare its type, as in Annotated[int, U32]"
+            )
+    found += (0,) * (len(sizes) - len(found))
     if len(known) < 256:
         known[vtable] = found
     return found

@@ -20,7 +20,7 @@ class View:
 
     __slots__ = ("_data", "_fields", "_table")
 
-    _count: ClassVar[int] = 0
+    _sizes: ClassVar[tuple[int, ...]] = ()
     _known: ClassVar[dict[bytes, tuple[int, ...]]] = {}
     _names: ClassVar[tuple[str, ...]] = ()
     _modelled: ClassVar[Any] = None
@@ -30,7 +30,7 @@ class View:
         """The table at *table* of *data*. *fields*: where its fields are, if that is known."""
         self._data = data
         self._table = table
-        self._fields = runtime.fields_of(data, table, self._count, self._known) if fields is None else fields
+        self._fields = runtime.fields_of(data, table, self._sizes, self._known) if fields is None else fields
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={show(getattr(self, name))}" for name in self._names)
@@ -118,7 +118,7 @@ def make_viewer(schema: Schema, layouts: dict[str, Layout]) -> Decode:
         members = {"__module__": space["__name__"], "__slots__": (), **items, **getters}
         cls: Any = type(f"{table.fbs}View", (View,), members)
         space[f"View__{table.fbs}"] = cls
-        cls._count, cls._known = layout.count, {}
+        cls._sizes, cls._known = layout.sizes, {}
         cls._names = tuple(field.name for field in table.declared)
         cls._modelled = modelled(schema, table)
         cls._eager = space[f"read__{table.fbs}"]
