@@ -152,7 +152,8 @@ def test_only_the_branch_that_cannot_be_followed_is_called() -> None:
         (lambda u: open(u.name), "open"),  # noqa: SIM115
         (lambda u: print(u.age), "print"),
         (lambda u: [1 for tag in u.tags], "a loop over u.tags"),
-        (lambda u: f"{u.name}", "format() of u.name"),
+        (lambda u: f"{u.name!r}", "repr() of u.name"),
+        (lambda u: [f"{u.name}"], "format() of u.name"),
         (lambda u: type(u.age) is int, "is"),
         (lambda u: u.__class__ is User, "it uses __class__"),
         (lambda u: hash(u.name), "hash"),
@@ -683,6 +684,70 @@ def test_a_text_that_python_looks_at_is_that_of_the_value(make: Function) -> Non
     for n in (5, 6, 10, 5, 0):
         named = [replace(users()[0], name=name) for name in (f"{n}", f"{n:>5}", f"{n:0>3}", f"x{n}{n}"[:3])]
         agree(reader.condition(make(n)), make(n), [*users(), *named], condition=True)
+
+
+def _joined(u: Any, sign: str) -> str:
+    return f"{u.name}{sign}{u.age}"
+
+
+def _shouted(u: Any) -> Any:
+    def said() -> str:
+        return f"{u.name}!"
+
+    return said().upper()
+
+
+FORMATTED: list[tuple[Function, str]] = [
+    (lambda u: f"{u.name}-{u.age}" == "Ann-31", "('Ann-31' == ((u.name + '-') + str(u.age)))"),
+    (lambda u: f"{u.name}{u.name[:1]}" > "B", "('B' < (u.name + u.name[:1]))"),
+    (lambda u: f"{u.seen:%Y}" in u.name, "(format(u.seen, '%Y') in u.name)"),
+    (lambda u: f"{u.price}", "format(u.price, '')"),
+    (lambda u: (u.age, f"{u.age:03}", (f"{u.name!s}", 2)), "(u.age, format(u.age, '03'), (u.name, 2))"),
+    (lambda u: f"{u.mayor}", "('None' if (u.mayor is None) else u.mayor)"),
+    (lambda u: _joined(u, ":"), "((u.name + ':') + str(u.age))"),
+    (lambda u: (_joined(u, ":").upper(), f"{u.name}"), "(((u.name + ':') + str(u.age)).upper(), u.name)"),
+    (lambda u: any(f"{tag}{u.age}" == u.name for tag in u.tags), "any((u.name == (x0 + str(u.age))) for x0 in u.tags)"),
+    # Python, or a function that is called by itself, sees the text of these.
+    (_shouted, "<called>"),
+    (lambda u: _shouted(u) + f"{u.name}", "<called>"),
+    (lambda u: f"{u.name}" in ("Ann", "Bob"), "<called>"),
+    (lambda u: f"{u.name}".lower() == "ann", "<called>"),
+    (lambda u: f"{u.name}" and u.age, "<called>"),
+    (lambda u: {"Ann": 1}.get(f"{u.name}"), "<called>"),
+    (lambda u: f"\ue0001.0\ue000{u.name}", "<called>"),
+    (lambda u: (f"{u.name}",).count("Ann"), "<called>"),
+    (lambda u: (f"{u.name}",) == ("Ann",), "<called>"),
+    (lambda u: f"{u.seen:{u.name}}", "<called>"),
+    (lambda u: (f"{u.name}" == "Ann") + (u.name == "Ann"), "<called>"),  # one constant for both
+]
+
+
+@pytest.mark.parametrize(("function", "text"), FORMATTED)
+def test_texts_made_of_fields_are_followed(function: Function, text: str) -> None:
+    followed = following().value(function)
+    agree(followed, function, [*users(), replace(users()[0], name="Ann", age=31)], condition=False)
+    assert str(followed) == text
+
+
+def test_a_text_that_is_returned_is_read_once_for_all_captured_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = following()
+    counted = counting(monkeypatch, reader)
+
+    def made(sign: Any) -> Function:
+        return lambda u: (u.name, f"{sign}", f"<{_joined(u, sign)}>")
+
+    for sign in "-+:":
+        agree(reader.value(made(sign)), made(sign), users(), condition=False)
+    assert len(counted) == 1
+
+
+def test_a_format_that_a_field_does_not_have_raises_where_the_function_raises() -> None:
+    for function in (
+        lambda u: f"{u.age:s}",
+        lambda u: u.age > 30 and f"{u.name:d}" == "x",
+        lambda u: [f"{u.age:s}", 1][1],
+    ):
+        agree(following().value(function), function, users(), condition=False)
 
 
 def test_no_mistake_is_told_on_a_way_that_a_mark_has_opened() -> None:
