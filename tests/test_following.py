@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import gc
 import operator
@@ -64,6 +65,7 @@ def given(function: Function) -> str:
         (lambda u: u.older(low), "(u.age > low)"),
         (lambda u: u.kind is Kind.A, "(u.kind == Kind.A)"),
         (lambda u: u.kind in {Kind.A, Kind.B}, "(u.kind in (Kind.A, Kind.B))"),
+        (lambda u: u.kind != Kind.A and u.kind != Kind.B and u.age > 3, "((u.kind == Kind.C) and (u.age > 3))"),
         (lambda u: any(tag == "x" for tag in u.tags), "any((x0 == 'x') for x0 in u.tags)"),
         (lambda u: len(u.tags) > 1, "(len(u.tags) > 1)"),
         (lambda u: u.name.lower().startswith("a"), "u.name.lower().startswith('a')"),
@@ -748,6 +750,51 @@ def test_a_format_that_a_field_does_not_have_raises_where_the_function_raises() 
         lambda u: [f"{u.age:s}", 1][1],
     ):
         agree(following().value(function), function, users(), condition=False)
+
+
+class Stage(enum.Enum):
+    NEW = "new"
+    PAID = "paid"
+    SENT = "sent"
+    DONE = "done"
+
+
+@dataclass
+class Parcel:
+    stage: Stage
+    last: Optional[Stage] = None
+    weight: int = 0
+
+
+PARCELS = [Parcel(one, last, weight) for one in Stage for last in (None, *Stage) for weight in (0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda p: p.stage is Stage.NEW, "(p.stage == Stage.NEW)"),
+        (lambda p: p.stage is Stage.SENT, "(p.stage == Stage.SENT)"),
+        (lambda p: p.stage is Stage.DONE, "(p.stage == Stage.DONE)"),
+        (lambda p: p.stage is not Stage.NEW, "(p.stage != Stage.NEW)"),
+        (lambda p: p.stage is not Stage.SENT, "(p.stage != Stage.SENT)"),
+        (lambda p: p.stage is not Stage.DONE, "(p.stage in (Stage.NEW, Stage.PAID, Stage.SENT))"),
+        (lambda p: p.last is Stage.DONE, "(p.last == Stage.DONE)"),
+        (lambda p: p.last is Stage.PAID and p.weight > 1, "((p.last == Stage.PAID) and (p.weight > 1))"),
+        (lambda p: p.stage is Stage.DONE or p.weight > 1, "((p.stage == Stage.DONE) or (p.weight > 1))"),
+        (lambda p: p.stage != Stage.NEW and p.stage != Stage.PAID, "(p.stage not in (Stage.NEW, Stage.PAID))"),
+        (lambda p: p.stage != Stage.NEW and p.stage == Stage.PAID, "(p.stage == Stage.PAID)"),
+        (lambda p: p.last != Stage.NEW and p.last != Stage.PAID, "(p.last not in (Stage.NEW, Stage.PAID))"),
+        (
+            lambda p: p.last not in (Stage.NEW, Stage.PAID, Stage.SENT),
+            "(p.last not in (Stage.NEW, Stage.PAID, Stage.SENT))",  # it may be None
+        ),
+    ],
+)
+def test_what_is_asked_of_a_member_is_told_as_it_is_written(function: Function, text: str) -> None:
+    reader = Following(Parcel)
+    for condition, followed in ((True, reader.condition(function)), (False, reader.value(function))):
+        agree(followed, function, PARCELS, condition=condition)
+    assert str(reader.condition(function)) == text
 
 
 def test_no_mistake_is_told_on_a_way_that_a_mark_has_opened() -> None:

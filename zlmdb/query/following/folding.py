@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .known import BOOL, SOMETHING, is_enum, kind_of
+from .known import BOOL, SOMETHING, is_bare_enum, is_enum, kind_of
 from .nodes import Called, Constant, Node, Nodes
 from .operations import Binary, Choice, Compare, Display, IsNone, Joined, Not, joined_known
 from .trace import Ways
+
+_SOME = 2
+"""Members of an Enum from which on not to be one of them is told as what is left."""
 
 
 class Changed(Exception):
@@ -46,6 +49,9 @@ class Folding:
         if not self.condition:
             known = answers.get(leaf)
             return leaf if known is None or leaf.known.cls is not bool else self.nodes.constant(known)
+        known = answers.get(leaf)
+        if known is not None:
+            return self.nodes.constant(known)
         node = self.truth(leaf)
         inner = node.inner if isinstance(node, Not) else node
         known = answers.get(inner)
@@ -228,13 +234,41 @@ class Folding:
         for part in parts:
             before = self._members(found[-1], word) if found else None
             members = self._members(part, word)
-            if before is None or members is None or before[0] is not members[0]:
-                found.append(part)
-                continue
-            values = self.nodes.constant(before[1] + members[1])
-            test = self.nodes.make(Compare, "in", before[0], values, False, BOOL)
-            found[-1] = test if word == "or" else self.negated(test)
+            if before is not None and members is not None and before[0] is members[0]:
+                values = before[1] + members[1]
+                test = self.nodes.make(Compare, "in", before[0], self.nodes.constant(values), False, BOOL)
+                part, members = test if word == "or" else self.negated(test), (before[0], values)
+                found.pop()
+            elif before is not None and self._says_more(part, before, word):
+                found.pop()
+            only = self._only(*members, found) if word == "and" and members is not None else None
+            found.append(part if only is None else only)
         return found
+
+    def _says_more(self, part: Node, before: tuple[Node, tuple[Any, ...]], word: str) -> bool:
+        """Whether *part* alone decides: ``x not in (A, B) and x == C``. So members of an Enum are asked by ``is``."""
+        subject, values = before
+        other = self._members(part, "or" if word == "and" else "and")
+        if other is None or other[0] is not subject or not is_enum(subject.known):
+            return False
+        return not any([one in values for one in other[1]])
+
+    def _only(self, subject: Node, values: tuple[Any, ...], found: list[Node]) -> Optional[Node]:
+        """That *subject*, which is none of *values*, is the only other member of its Enum.
+
+        If it may be None, the last one of *found* has to say that it is not, and is taken away.
+        """
+        known, cls = subject.known, subject.known.cls
+        if cls is None or len(values) < _SOME or not is_enum(known) or not is_bare_enum(cls):
+            return None
+        others = [one for one in cls if one not in values]
+        if len(others) != 1:
+            return None
+        if known.optional:
+            if not found or found[-1] is not self.negated(self.nodes.make(IsNone, subject, BOOL)):
+                return None
+            found.pop()  # no member is None
+        return self.nodes.make(Compare, "==", subject, self.nodes.constant(others[0]), False, BOOL)
 
     def _members(self, node: Node, word: str) -> Optional[tuple[Node, tuple[Any, ...]]]:
         """Of ``x == 1``, x and 1."""
