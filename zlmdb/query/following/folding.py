@@ -13,20 +13,21 @@ from .nodes import Called, Constant, Node, Nodes
 from .operations import Binary, Choice, Compare, Display, IsNone, Joined, Not, joined_known
 from .trace import Ways
 
-_SOME = 2
-"""Members of an Enum from which on not to be one of them is told as what is left."""
-
 
 class Changed(Exception):
     """The function does not ask the same each time it is called."""
 
 
 class Folding:
-    """Folds the ways through one function. As a *condition* only counts whether the result is true."""
+    """Folds the ways through one function. As a *condition* only counts whether the result is true.
 
-    def __init__(self, nodes: Nodes, *, condition: bool) -> None:
+    *members*: a field of an Enum was followed as each of its members, so what is none of the others is the last one.
+    """
+
+    def __init__(self, nodes: Nodes, *, condition: bool, members: bool) -> None:
         self.nodes = nodes
         self.condition = condition
+        self.members = members
 
     def folded(self, ways: Ways, depth: int = 0) -> Node:
         """The expression of *ways*, which have the same first *depth* answers."""
@@ -241,7 +242,7 @@ class Folding:
                 found.pop()
             elif before is not None and self._says_more(part, before, word):
                 found.pop()
-            only = self._only(*members, found) if word == "and" and members is not None else None
+            only = None if members is None else self._only(word, *members, found)
             found.append(part if only is None else only)
         return found
 
@@ -253,22 +254,25 @@ class Folding:
             return False
         return not any([one in values for one in other[1]])
 
-    def _only(self, subject: Node, values: tuple[Any, ...], found: list[Node]) -> Optional[Node]:
-        """That *subject*, which is none of *values*, is the only other member of its Enum.
+    def _only(self, word: str, subject: Node, values: tuple[Any, ...], found: list[Node]) -> Optional[Node]:
+        """For ``x not in values`` that *subject* is the only other member of its Enum; for ``or`` the contrary.
 
-        If it may be None, the last one of *found* has to say that it is not, and is taken away.
+        If it may be None, the last one of *found* has to ask that, and is taken away.
         """
-        known, cls = subject.known, subject.known.cls
-        if cls is None or len(values) < _SOME or not is_enum(known) or not is_bare_enum(cls):
+        known = subject.known
+        cls: Any = known.cls
+        if not self.members or not is_enum(known) or not is_bare_enum(cls):
             return None
         others = [one for one in cls if one not in values]
         if len(others) != 1:
             return None
+        equal = self.nodes.make(Compare, "==", subject, self.nodes.constant(others[0]), False, BOOL)
         if known.optional:
-            if not found or found[-1] is not self.negated(self.nodes.make(IsNone, subject, BOOL)):
+            none = self.nodes.make(IsNone, subject, BOOL)
+            if not found or found[-1] is not (none if word == "or" else self.negated(none)):
                 return None
-            found.pop()  # no member is None
-        return self.nodes.make(Compare, "==", subject, self.nodes.constant(others[0]), False, BOOL)
+            found.pop()
+        return self.negated(equal) if word == "or" else equal
 
     def _members(self, node: Node, word: str) -> Optional[tuple[Node, tuple[Any, ...]]]:
         """Of ``x == 1``, x and 1."""

@@ -366,7 +366,8 @@ class Following:
                 texts.clear()
         if texts:
             refuse_texts(texts, arguments[-1])
-        return Folding(session.nodes, condition=condition is True).folded(ways), len(ways)
+        folding = Folding(session.nodes, condition=condition is True, members=session.tests_members)
+        return folding.folded(ways), len(ways)
 
     def _arguments(self, session: Session, function: Function) -> list[Argument]:
         known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]
