@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, get_origin
 
-from ...query.accesses import Access
+from ...query.accesses import Access, accesses, has_all
 from ...query.explained import Plan
 from ...query.following import Node, spelled, walk
 from ...query.following.linked import Holds, Link, Referred
 from ...query.following.nested import Nested
 from ...query.following.nodes import Argument, Called, Variable
 from ...query.plan import Choice, reasons
-from ...query.terms import CAP
+from ...query.terms import CAP, conjuncts
 from ...query.translated import Give
 from ..storage import Storage
 from .cachedplans import FEW
@@ -44,8 +44,9 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
         take=_take(query.skip, selection._limit),
         give=shown or None,
         called=(*reasons(nodes), *([] if covered is not None else _validating(running.storage))),
-        rejected=tuple(
-            [f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected]
+        rejected=(
+            *[f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected],
+            *_partial(running, choice),
         ),
         indexes=tuple([one.facts.name for one in used]) if told is None else (told[0],),
         ordered=choice.order is not None or linked is not None,
@@ -64,6 +65,21 @@ def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]
 
     cached = selection._cached_plan(give)
     return cached.told(selection) if isinstance(cached, CachedLinkScan) else None
+
+
+def _partial(running: Running, choice: Choice) -> list[str]:
+    """The partial indexes that could be used if the conditions implied theirs."""
+    if choice.accesses or choice.order is not None or not running.selection._plain:
+        return []
+    parts = [asking.of(node) for asking in running._askings() for node in conjuncts(asking.node)]
+    found: list[str] = []
+    for facts in running.known().facts:
+        if facts.where and not has_all(facts, parts):
+            asked = " and ".join([spelled(one.node) for one in facts.where])
+            whole = accesses(parts, [facts._replace(where=())])
+            why = f"it has only records with {asked}, which the condition does not imply"
+            found += [f"{_shown(running, one)}: {why}" for one in whole]
+    return found
 
 
 def _tried(running: Running, access: Access) -> str:
