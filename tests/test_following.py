@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import gc
 import operator
@@ -64,6 +65,10 @@ def given(function: Function) -> str:
         (lambda u: u.older(low), "(u.age > low)"),
         (lambda u: u.kind is Kind.A, "(u.kind == Kind.A)"),
         (lambda u: u.kind in {Kind.A, Kind.B}, "(u.kind in (Kind.A, Kind.B))"),
+        (
+            lambda u: u.kind != Kind.A and u.kind != Kind.B and u.age > 3,
+            "((u.kind not in (Kind.A, Kind.B)) and (u.age > 3))",
+        ),
         (lambda u: any(tag == "x" for tag in u.tags), "any((x0 == 'x') for x0 in u.tags)"),
         (lambda u: len(u.tags) > 1, "(len(u.tags) > 1)"),
         (lambda u: u.name.lower().startswith("a"), "u.name.lower().startswith('a')"),
@@ -152,7 +157,8 @@ def test_only_the_branch_that_cannot_be_followed_is_called() -> None:
         (lambda u: open(u.name), "open"),  # noqa: SIM115
         (lambda u: print(u.age), "print"),
         (lambda u: [1 for tag in u.tags], "a loop over u.tags"),
-        (lambda u: f"{u.name}", "format() of u.name"),
+        (lambda u: f"{u.name!r}", "repr() of u.name"),
+        (lambda u: [f"{u.name}"], "format() of u.name"),
         (lambda u: type(u.age) is int, "is"),
         (lambda u: u.__class__ is User, "it uses __class__"),
         (lambda u: hash(u.name), "hash"),
@@ -683,6 +689,128 @@ def test_a_text_that_python_looks_at_is_that_of_the_value(make: Function) -> Non
     for n in (5, 6, 10, 5, 0):
         named = [replace(users()[0], name=name) for name in (f"{n}", f"{n:>5}", f"{n:0>3}", f"x{n}{n}"[:3])]
         agree(reader.condition(make(n)), make(n), [*users(), *named], condition=True)
+
+
+def _joined(u: Any, sign: str) -> str:
+    return f"{u.name}{sign}{u.age}"
+
+
+def _shouted(u: Any) -> Any:
+    def said() -> str:
+        return f"{u.name}!"
+
+    return said().upper()
+
+
+FORMATTED: list[tuple[Function, str]] = [
+    (lambda u: f"{u.name}-{u.age}" == "Ann-31", "('Ann-31' == ((u.name + '-') + str(u.age)))"),
+    (lambda u: f"{u.name}{u.name[:1]}" > "B", "('B' < (u.name + u.name[:1]))"),
+    (lambda u: f"{u.seen:%Y}" in u.name, "(format(u.seen, '%Y') in u.name)"),
+    (lambda u: f"{u.price}", "format(u.price, '')"),
+    (lambda u: (u.age, f"{u.age:03}", (f"{u.name!s}", 2)), "(u.age, format(u.age, '03'), (u.name, 2))"),
+    (lambda u: f"{u.mayor}", "('None' if (u.mayor is None) else u.mayor)"),
+    (lambda u: _joined(u, ":"), "((u.name + ':') + str(u.age))"),
+    (lambda u: (_joined(u, ":").upper(), f"{u.name}"), "(((u.name + ':') + str(u.age)).upper(), u.name)"),
+    (lambda u: any(f"{tag}{u.age}" == u.name for tag in u.tags), "any((u.name == (x0 + str(u.age))) for x0 in u.tags)"),
+    # Python, or a function that is called by itself, sees the text of these.
+    (_shouted, "<called>"),
+    (lambda u: _shouted(u) + f"{u.name}", "<called>"),
+    (lambda u: f"{u.name}" in ("Ann", "Bob"), "<called>"),
+    (lambda u: f"{u.name}".lower() == "ann", "<called>"),
+    (lambda u: f"{u.name}" and u.age, "<called>"),
+    (lambda u: {"Ann": 1}.get(f"{u.name}"), "<called>"),
+    (lambda u: f"\ue0001.0\ue000{u.name}", "<called>"),
+    (lambda u: (f"{u.name}",).count("Ann"), "<called>"),
+    (lambda u: (f"{u.name}",) == ("Ann",), "<called>"),
+    (lambda u: f"{u.seen:{u.name}}", "<called>"),
+    (lambda u: (f"{u.name}" == "Ann") + (u.name == "Ann"), "<called>"),  # one constant for both
+]
+
+
+@pytest.mark.parametrize(("function", "text"), FORMATTED)
+def test_texts_made_of_fields_are_followed(function: Function, text: str) -> None:
+    followed = following().value(function)
+    agree(followed, function, [*users(), replace(users()[0], name="Ann", age=31)], condition=False)
+    assert str(followed) == text
+
+
+def test_a_text_that_is_returned_is_read_once_for_all_captured_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = following()
+    counted = counting(monkeypatch, reader)
+
+    def made(sign: Any) -> Function:
+        return lambda u: (u.name, f"{sign}", f"<{_joined(u, sign)}>")
+
+    for sign in "-+:":
+        agree(reader.value(made(sign)), made(sign), users(), condition=False)
+    assert len(counted) == 1
+
+
+def test_a_format_that_a_field_does_not_have_raises_where_the_function_raises() -> None:
+    for function in (
+        lambda u: f"{u.age:s}",
+        lambda u: u.age > 30 and f"{u.name:d}" == "x",
+        lambda u: [f"{u.age:s}", 1][1],
+    ):
+        agree(following().value(function), function, users(), condition=False)
+
+
+class Stage(enum.Enum):
+    NEW = "new"
+    PAID = "paid"
+    SENT = "sent"
+    DONE = "done"
+
+
+@dataclass
+class Parcel:
+    stage: Stage
+    last: Optional[Stage] = None
+    weight: int = 0
+
+
+PARCELS = [Parcel(one, last, weight) for one in Stage for last in (None, *Stage) for weight in (0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda p: p.stage is Stage.NEW, "(p.stage == Stage.NEW)"),
+        (lambda p: p.stage is Stage.SENT, "(p.stage == Stage.SENT)"),
+        (lambda p: p.stage is Stage.DONE, "(p.stage == Stage.DONE)"),
+        (lambda p: p.stage is not Stage.NEW, "(p.stage != Stage.NEW)"),
+        (lambda p: p.stage is not Stage.SENT, "(p.stage != Stage.SENT)"),
+        (lambda p: p.stage is not Stage.DONE, "(p.stage != Stage.DONE)"),
+        (lambda p: p.last is not Stage.DONE, "(p.last != Stage.DONE)"),
+        (lambda p: p.last is Stage.DONE, "(p.last == Stage.DONE)"),
+        (lambda p: p.last is Stage.PAID and p.weight > 1, "((p.last == Stage.PAID) and (p.weight > 1))"),
+        (lambda p: p.stage is Stage.DONE or p.weight > 1, "((p.stage == Stage.DONE) or (p.weight > 1))"),
+        (lambda p: p.stage != Stage.NEW and p.stage != Stage.PAID, "(p.stage not in (Stage.NEW, Stage.PAID))"),
+        (lambda p: p.stage != Stage.NEW and p.stage == Stage.PAID, "(p.stage == Stage.PAID)"),
+        (lambda p: p.last != Stage.NEW and p.last != Stage.PAID, "(p.last not in (Stage.NEW, Stage.PAID))"),
+        (
+            lambda p: p.last not in (Stage.NEW, Stage.PAID, Stage.SENT),
+            "(p.last not in (Stage.NEW, Stage.PAID, Stage.SENT))",  # it may be None
+        ),
+    ],
+)
+def test_what_is_asked_of_a_member_is_told_as_it_is_written(function: Function, text: str) -> None:
+    reader = Following(Parcel)
+    for condition, followed in ((True, reader.condition(function)), (False, reader.value(function))):
+        agree(followed, function, PARCELS, condition=condition)
+    assert str(reader.condition(function)) == text
+
+
+def test_what_is_no_member_is_not_the_last_one() -> None:
+    """A pickle may hold None, whatever the class says."""
+    records: Any = [replace(one, stage=None) for one in PARCELS]
+    for function in (
+        lambda p: p.stage is Stage.DONE,
+        lambda p: p.stage is not Stage.DONE,
+        lambda p: p.stage not in (Stage.NEW, Stage.PAID, Stage.SENT),
+        lambda p: p.stage != Stage.NEW and p.stage != Stage.PAID and p.stage != Stage.SENT,
+    ):
+        agree(Following(Parcel).condition(function), function, [*PARCELS, *records], condition=True)
 
 
 def test_no_mistake_is_told_on_a_way_that_a_mark_has_opened() -> None:

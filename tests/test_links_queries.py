@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Optional
 
 import pytest
@@ -18,6 +18,7 @@ from zlmdb import ForeignKey, Index, Table, UniqueIndex, desc
 from zlmdb.query import remembered
 from zlmdb.tables import grouped
 from zlmdb.tables.executor import linkscans
+from zlmdb.tables.executor.execution import Running
 
 
 @dataclass
@@ -225,8 +226,6 @@ def test_in_a_write_transaction_each_record_is_judged_when_its_turn_comes(db: An
 
 
 def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    from zlmdb.tables.executor.execution import Running
-
     used: list[Any] = []
     choice = Running.choice
 
@@ -251,6 +250,46 @@ def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monk
         assert [k for k, b in t.books.items() if t.authors[b.author].name == "a1"] == []
 
 
+def test_a_record_that_is_the_same_for_all_is_looked_up_for_the_index_of_statements(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    used: list[Any] = []
+    choice = Running.choice
+
+    def noted(self: Any, **more: Any) -> Any:
+        found = choice(self, **more)
+        used.append([access.facts.name for access in found.accesses])
+        return found
+
+    monkeypatch.setattr(Running, "choice", noted)
+    with zlmdb.open(None, Library) as db, db.write() as t:
+        fill(t)
+        same = t.authors.where(lambda a: a.born == t.authors[49].born)
+        keys = [k for k, a in t.authors.items() if a.born == t.authors[49].born]
+        assert list(same.keys()) == keys
+        assert used.pop() == []  # the body of the loop may change the record
+        assert same.explain().links == ("t.authors[49]: looked up once, in a loop of this transaction each time",)
+        used.clear()
+        assert same.all() == [(k, t.authors[k]) for k in keys]
+        assert used.pop() == ["by_born"]
+
+        def given(author: Author) -> str:  # a loop, so it is called
+            for _ in author.notes:
+                break
+            else:
+                with suppress(KeyError):
+                    del t.authors[49]
+            return author.name
+
+        with suppress(KeyError):
+            same.fields(given).all()
+        assert used.pop() == []
+        t.authors[49] = Author("again", t.authors[keys[0]].born)
+        assert same.change(lambda a: replace(a, name="same")) == len(keys)
+        assert used.pop() == ["by_born"]
+        assert [k for k, a in t.authors.items() if a.name == "same"] == keys
+
+
 def test_a_record_that_is_the_same_for_all_is_looked_up_for_the_index(db: Any) -> None:
     def asked(t: Any, n: int) -> list[tuple[Any, Callable[[Any], bool], str]]:
         return [
@@ -269,7 +308,9 @@ def test_a_record_that_is_the_same_for_all_is_looked_up_for_the_index(db: Any) -
         with db.read() as t:
             for table, asks, index in asked(t, n):
                 if n not in (3, 777):
-                    assert table.where(asks).explain().indexes == (index,)
+                    plan = table.where(asks).explain()
+                    assert plan.indexes == (index,)
+                    assert {text.split(": ")[1] for text in plan.links} == {"looked up once"}
                 for _ in range(2):
                     assert keys(table, asks, plain=False) == keys(table, asks, plain=True)
 

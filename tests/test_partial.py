@@ -401,3 +401,26 @@ def test_a_known_query_by_a_partial_index_is_not_planned_again(monkeypatch: pyte
             assert named.fields(lambda t: t.size).all() == [n]
         assert planned == []
     db.close()
+
+
+def test_explain_says_what_a_partial_index_would_need() -> None:
+    class Tasks(zlmdb.Table[int, Task]):
+        by_size = zlmdb.Index[int]("size", where=lambda task: not task.gone and task.state is State.DONE)
+        by_due = zlmdb.Index[int]("due", where=lambda task: not task.gone)
+
+    class Store(zlmdb.Schema):
+        tasks: Tasks
+
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            t.tasks.put_many([(n, Task("x", size=n, due=n)) for n in range(50)])
+        with db.read() as t:
+            asked = "(not task.gone) and (task.state == State.DONE)"
+            why = f"it has only records with {asked}, which the condition does not imply"
+            few = t.tasks.where(lambda task: task.size < 3 and not task.gone)
+            assert few.explain().rejected == (f"index by_size: (task.size < 3): {why}",)
+            assert (
+                t.tasks.where(lambda task: task.size < 3 and task.due == 5 and not task.gone).explain().rejected == ()
+            )
+            assert t.tasks.where(lambda task: task.name == "x").explain().rejected == ()
+            assert t.tasks.by_due.select().where(lambda task: task.size < 3).explain().rejected == ()

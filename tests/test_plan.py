@@ -145,6 +145,9 @@ def test_what_is_not_worth_it_is_rejected() -> None:
     assert names == []
     assert said(choice) == ["index by_year: (b.year > 3): it cannot hold such a value"]
     assert chosen(lambda b: b.year > 3, counts={"by_year": 15}, total=18)[1] == ["by_year"]
+    choice, names = chosen(lambda b: b.year > 3 and b.title > "x", counts={"by_year": 5, "by_title": CAP + 7})
+    assert names == ["by_year"]
+    assert said(choice) == ["index by_title: (b.title > 'x'): 1,000 or more entries"]  # no more are counted
 
 
 ORDERS: list[tuple[dict[str, Any], Optional[str], list[str]]] = [

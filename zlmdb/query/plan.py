@@ -185,7 +185,7 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
     best: Optional[Access] = None
     for entries, _, access in counted:
         if best is not None:
-            question.rejected.append((access, f"{entries:,} entries"))
+            question.rejected.append((access, f"{entries:,}{' or more' if entries >= some else ''} entries"))
         elif some <= entries < most and not access.is_range_of_keys:
             if question.soon:
                 question.many, best = True, access

@@ -89,13 +89,17 @@ class Term(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """A condition with the values that it captured; *elements* says what each variable of it runs through."""
+    """A condition with the values that it captured; *elements* says what each variable of it runs through.
+
+    *still*: no record changes while the query runs, in a write transaction either.
+    """
 
     node: Node
     parameters: Sequence[Any]
     keyed: bool
     elements: Mapping[Node, Subject] = MappingProxyType({})
     number: int = 0
+    still: bool = False
 
     def of(self, node: Node) -> Asking:
         """A part of it."""
@@ -104,6 +108,10 @@ class Asking(NamedTuple):
     def subject(self, node: Node) -> Optional[Subject]:
         """As `subject_of`, or a part of an element."""
         return subject_of(node, self.keyed, self.elements)
+
+    def value(self, node: Node) -> Any:
+        """As `value_of`."""
+        return value_of(node, self.parameters, still=self.still)
 
 
 def not_none(asking: Asking) -> Optional[Subject]:
@@ -186,7 +194,7 @@ def term_of(asking: Asking) -> Optional[Term]:
     if isinstance(node, Compare):
         return _compared(asking, node)
     if isinstance(node, Method) and node.name == "startswith" and len(node.arguments) == 1 and not node.names:
-        subject, value = asking.subject(node.holder), value_of(node.arguments[0], asking.parameters)
+        subject, value = asking.subject(node.holder), asking.value(node.arguments[0])
         if subject is not None and type(value) in (str, bytes):
             return Term(subject, "startswith", value, node, Origin(asking.number, node.arguments[0]))
         return None
@@ -228,7 +236,7 @@ def _compared(asking: Asking, node: Compare) -> Optional[Term]:
         subject, right, operator = asking.subject(right), left, FLIPPED[operator]
     if not subject:
         return None
-    value = value_of(right, asking.parameters)
+    value = asking.value(right)
     if value is NOTHING or value is None:
         return None
     return Term(subject, operator, value, node, Origin(asking.number, right))
@@ -238,7 +246,7 @@ def element_terms(asking: Asking) -> list[Term]:
     """What *asking* says of one element of a field: ``x in b.tags``, or ``any(...)`` of conditions on the element."""
     node = asking.node
     if isinstance(node, Compare) and node.operator == "in":
-        subject, value = asking.subject(node.right), value_of(node.left, asking.parameters)
+        subject, value = asking.subject(node.right), asking.value(node.left)
         if not subject or value is None or value is NOTHING:
             return []
         return [Term((*subject, ELEMENT), "==", value, node, Origin(asking.number, node.left))]
@@ -253,10 +261,13 @@ def element_terms(asking: Asking) -> list[Term]:
     return [term._replace(node=node) for term in found if term is not None]
 
 
-def value_of(node: Node, parameters: Sequence[Any]) -> Any:
-    """The value of *node* with the captured *parameters*; `NOTHING` if it depends on more than these, or raises."""
+def value_of(node: Node, parameters: Sequence[Any], *, still: bool = False) -> Any:
+    """The value of *node* with the captured *parameters*; `NOTHING` if it depends on more than these, or raises.
+
+    *still*: see `Asking`.
+    """
     try:
-        if not (node.settled or _is_held(node, parameters)):
+        if not (node.settled or _is_held(node, parameters, still)):
             return NOTHING
         value = node.evaluate(Given((), parameters))
     except Exception as error:  # it raises for each record, then
@@ -265,19 +276,21 @@ def value_of(node: Node, parameters: Sequence[Any]) -> Any:
     return value if node.settled or (is_constant(value) and has_plain_zone(value)) else NOTHING
 
 
-def _is_held(node: Node, parameters: Sequence[Any]) -> bool:
+def _is_held(node: Node, parameters: Sequence[Any], still: bool) -> bool:
     """Whether *node* is an element of a captured dict or list, or computed with one: ``form["year"] - 1``.
 
-    Or a record with such a key, in a read transaction: ``t.orders[number].user``. It stays while the query runs.
+    Or a record with such a key, ``t.orders[number].user``, in a read transaction or *still*: it stays while the query
+    runs.
     """
     if isinstance(node, Link):
-        return _is_held(node.key, parameters) and can_be_read(node.holder.evaluate(Given((), parameters)), still=False)
+        held = _is_held(node.key, parameters, still)
+        return held and can_be_read(node.holder.evaluate(Given((), parameters)), still=still)
     if isinstance(node, Attribute) and not node.settled:
-        return isinstance(node.holder, (Attribute, Link)) and _is_held(node.holder, parameters)
+        return isinstance(node.holder, (Attribute, Link)) and _is_held(node.holder, parameters, still)
     if isinstance(node, Parameter):
         return node.settled or kind_of(parameters[node.number]) in CONTAINERS
     if isinstance(node, (Item, Binary)) or (isinstance(node, Method) and node.name == "get"):
-        return all([_is_held(part, parameters) for part in node.parts()])
+        return all([_is_held(part, parameters, still) for part in node.parts()])
     return node.settled
 
 
@@ -285,7 +298,7 @@ def _members(node: Node, asking: Asking) -> Any:
     """As `value_of`, or what is now in a captured list, set, or the values of a dict: it stays while the query runs."""
     if isinstance(node, Parameter) and not node.settled:
         return asking.parameters[node.number]
-    return node.evaluate(Given((), asking.parameters)) if _is_values(node) else value_of(node, asking.parameters)
+    return node.evaluate(Given((), asking.parameters)) if _is_values(node) else asking.value(node)
 
 
 def _is_values(node: Node) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .captured import read_attribute, read_item, read_length, read_own
+from .formatted import gives_returned, returned
 from .known import Known
 from .opaque import Truthy
 from .own import OWN
@@ -22,8 +23,10 @@ class Function(Truthy):
 
     __slots__ = ()
 
+    @gives_returned
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.zlmdb_session.copy(self.zlmdb_slot)(*args, **kwargs)
+        session = self.zlmdb_session
+        return returned(session, session.copy(self.zlmdb_slot)(*args, **kwargs))
 
     def zlmdb_ready(self) -> Callable[..., Any]:
         return cast("Callable[..., Any]", self.zlmdb_session.copy(self.zlmdb_slot))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .known import BOOL, SOMETHING, is_enum, kind_of
+from .known import BOOL, SOMETHING, is_bare_enum, is_enum, kind_of
 from .nodes import Called, Constant, Node, Nodes
 from .operations import Binary, Choice, Compare, Display, IsNone, Joined, Not, joined_known
 from .trace import Ways
@@ -19,11 +19,15 @@ class Changed(Exception):
 
 
 class Folding:
-    """Folds the ways through one function. As a *condition* only counts whether the result is true."""
+    """Folds the ways through one function. As a *condition* only counts whether the result is true.
 
-    def __init__(self, nodes: Nodes, *, condition: bool) -> None:
+    *members*: a field of an Enum was followed as each of its members, so what is none of the others is the last one.
+    """
+
+    def __init__(self, nodes: Nodes, *, condition: bool, members: bool) -> None:
         self.nodes = nodes
         self.condition = condition
+        self.members = members
 
     def folded(self, ways: Ways, depth: int = 0) -> Node:
         """The expression of *ways*, which have the same first *depth* answers."""
@@ -46,6 +50,9 @@ class Folding:
         if not self.condition:
             known = answers.get(leaf)
             return leaf if known is None or leaf.known.cls is not bool else self.nodes.constant(known)
+        known = answers.get(leaf)
+        if known is not None:
+            return self.nodes.constant(known)
         node = self.truth(leaf)
         inner = node.inner if isinstance(node, Not) else node
         known = answers.get(inner)
@@ -228,13 +235,44 @@ class Folding:
         for part in parts:
             before = self._members(found[-1], word) if found else None
             members = self._members(part, word)
-            if before is None or members is None or before[0] is not members[0]:
-                found.append(part)
-                continue
-            values = self.nodes.constant(before[1] + members[1])
-            test = self.nodes.make(Compare, "in", before[0], values, False, BOOL)
-            found[-1] = test if word == "or" else self.negated(test)
+            if before is not None and members is not None and before[0] is members[0]:
+                values = before[1] + members[1]
+                test = self.nodes.make(Compare, "in", before[0], self.nodes.constant(values), False, BOOL)
+                part, members = test if word == "or" else self.negated(test), (before[0], values)
+                found.pop()
+            elif before is not None and self._says_more(part, before, word):
+                found.pop()
+            only = None if members is None else self._only(word, *members, found)
+            found.append(part if only is None else only)
         return found
+
+    def _says_more(self, part: Node, before: tuple[Node, tuple[Any, ...]], word: str) -> bool:
+        """Whether *part* alone decides: ``x not in (A, B) and x == C``. So members of an Enum are asked by ``is``."""
+        subject, values = before
+        other = self._members(part, "or" if word == "and" else "and")
+        if other is None or other[0] is not subject or not is_enum(subject.known):
+            return False
+        return not any([one in values for one in other[1]])
+
+    def _only(self, word: str, subject: Node, values: tuple[Any, ...], found: list[Node]) -> Optional[Node]:
+        """For ``x not in values`` that *subject* is the only other member of its Enum; for ``or`` the contrary.
+
+        If it may be None, the last one of *found* has to ask that, and is taken away.
+        """
+        known = subject.known
+        cls: Any = known.cls
+        if not self.members or not is_enum(known) or not is_bare_enum(cls):
+            return None
+        others = [one for one in cls if one not in values]
+        if len(others) != 1:
+            return None
+        equal = self.nodes.make(Compare, "==", subject, self.nodes.constant(others[0]), False, BOOL)
+        if known.optional:
+            none = self.nodes.make(IsNone, subject, BOOL)
+            if not found or found[-1] is not (none if word == "or" else self.negated(none)):
+                return None
+            found.pop()
+        return self.negated(equal) if word == "or" else equal
 
     def _members(self, node: Node, word: str) -> Optional[tuple[Node, tuple[Any, ...]]]:
         """Of ``x == 1``, x and 1."""

@@ -17,6 +17,7 @@ from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_
 from .code import ByCode, understood
 from .debugged import stops_in
 from .folding import Changed, Folding
+from .formatted import gives_returned, returned
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, identity, spelled, walk
@@ -345,10 +346,11 @@ class Following:
         arguments = self._arguments(session, function)
         texts: list[list[Text]] = []  # of each way
 
+        @gives_returned
         def once() -> Node:
             seen = session.see(0)
             ready = seen.zlmdb_ready() if isinstance(seen, Sight) else seen  # before anything is recorded
-            answer = ready(*[session.recorded(argument) for argument in arguments])
+            answer = returned(session, ready(*[session.recorded(argument) for argument in arguments]))
             if condition is not False:
                 refuse_method(session, answer, "" if condition is True else condition)
             if condition == "sort by":
@@ -362,7 +364,7 @@ class Following:
             except Again:
                 session.restart()
                 texts.clear()
-        folding = Folding(session.nodes, condition=condition is True)
+        folding = Folding(session.nodes, condition=condition is True, members=session.tests_members)
         if condition is True:
             refuse_always(ways, folding)
         if texts:

@@ -1,8 +1,9 @@
-"""F-strings of captured values, and texts made by ``format``: ``u.email == f"{name}@example.com"``.
+"""F-strings, and texts made by ``format``: ``u.email == f"{name}@example.com"``, ``f"{u.first} {u.last}"``.
 
-Python wants a text where it formats a value. If it got that of the captured value, what is read would hold for this
-value only, and the function would be read again for each other one. Where the code does nothing with the text but
-compare it, or give it to a method, a mark stands for it instead. What compares finds the expression of the mark.
+Python wants a text where it formats a value. Of a field there is none yet. If it got that of a captured value, what is
+read would hold for this value only, and the function would be read again for each other one. Where the code does
+nothing with the text but compare it, give it to a method, or return it, a mark stands for it instead. What compares
+finds the expression of the mark, and so does what has called the function.
 
 A text with a mark is in one place only, on the stack of the frame that formats, until an instruction of this frame
 takes it. Should that be an operation of Python's own, which sees the text, all that was read with marks is thrown away,
@@ -21,7 +22,7 @@ from .known import PLAIN, STR
 from .nodes import Given, Node
 from .operations import Apply, Binary
 from .sight import MARK, node_of
-from .taken import conversion, instructions, is_format, is_percent, taker
+from .taken import conversion, instructions, is_format, is_percent, is_return, taker
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -29,25 +30,41 @@ if TYPE_CHECKING:
 
 _MARKS = re.compile(f"({MARK}[0-9.]+{MARK})")
 
+_RETURNED = -1
+"""The place of what takes a text that the function returns."""
+
+_CALLING = set[CodeType]()
+
+
+def gives_returned(function: Any) -> Any:
+    """Decorate *function*, which calls functions that are followed, and gives what they return to `returned`."""
+    _CALLING.add(function.__code__)
+    return function
+
 
 def marked(recorder: Recorder, how: Optional[str], frame: FrameType) -> Optional[str]:
-    """A mark for the text of what is captured, formatted as *how* says, if it may stand for it in *frame*.
+    """A mark for the text of *recorder*, formatted as *how* says, if it may stand for it in *frame*.
 
     Without *how* it is what `str` gives.
     """
-    trace, node, kind = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known.cls
-    if trace.texts_as_they_are or kind not in PLAIN:
+    trace, node, known = recorder.zlmdb_trace, recorder.zlmdb_node, recorder.zlmdb_known
+    if trace.texts_as_they_are or known.cls not in PLAIN or known.optional:
         return None
     end = _takers(frame.f_code).get((frame.f_lasti, how is None))
-    if end is None:
+    if end is None or (end == _RETURNED and (frame.f_back is None or frame.f_back.f_code not in _CALLING)):
         return None
-    try:
-        format(node.evaluate(Given((), trace.values)), how or "")
-    except Exception as error:
-        let_through(error)
-        return None  # then it raises where the function makes it
+    text = _text(trace, node, known.cls, how)
+    if not node.settled:
+        if text.raises:
+            trace.current().raising.append(text)
+    else:
+        try:
+            format(node.evaluate(Given((), trace.values)), how or "")
+        except Exception as error:
+            let_through(error)
+            return None  # then it raises where the function makes it
     mark = f"{MARK}{id(trace)}.{len(trace.texts)}{MARK}"
-    trace.texts[mark] = _text(trace, node, kind, how), frame, end
+    trace.texts[mark] = text, frame, end
     return mark
 
 
@@ -61,10 +78,27 @@ def text_of(trace: Trace, value: Any, frame: FrameType) -> Node:
     """As `node_of`, of what an instruction of *frame* has taken: a text may have marks."""
     if not trace.texts or type(value) is not str or MARK not in value:
         return node_of(trace, value)
+    return _joined(trace, value, frame, frame.f_lasti)
+
+
+def returned(trace: Trace, value: Any) -> Any:
+    """*value*, which a function that is followed returns, with what is recorded in place of texts with marks."""
+    if not trace.texts:
+        return value
+    parts: Any = value
+    if type(value) is tuple:
+        return tuple([returned(trace, one) for one in parts])
+    if type(value) is not str or MARK not in value:
+        return value
+    return trace.recorded(_joined(trace, value, None, _RETURNED))
+
+
+def _joined(trace: Trace, value: str, frame: Optional[FrameType], end: int) -> Node:
+    """The expression of *value*, of which what is at *end* takes the marks, in *frame* if that goes on."""
     found: Optional[Node] = None
     for part in filter(None, _MARKS.split(value)):
-        text, origin, end = trace.texts.get(part, (None, None, None))
-        if text is not None and origin is frame and end == frame.f_lasti:
+        text, origin, its_end = trace.texts.get(part, (None, None, None))
+        if text is not None and its_end == end and (frame is None or origin is frame):
             del trace.texts[part]
         else:
             text = node_of(trace, part)
@@ -86,7 +120,7 @@ def _takers(code: CodeType) -> dict[tuple[int, bool], int]:
             if converts or is_format(one) or one.opname.startswith("CALL"):
                 end = taker(listed, at + (converts or 1))
                 if end is not None and not is_percent(end):
-                    found[one.offset, converts > 0] = end.offset
+                    found[one.offset, converts > 0] = _RETURNED if is_return(end) else end.offset
         _kept.keep(code, found)
     return found
 

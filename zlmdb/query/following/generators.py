@@ -57,9 +57,9 @@ def _each(trace: Trace, iterable: Node, variable: Variable, ways: Ways) -> Each:
     nodes = trace.nodes
     rows = [(taken, _rows(nodes, leaf)) for taken, leaf in ways]
     given: Ways = [(taken, nodes.true if row else nodes.false) for taken, row in rows]
-    condition = Folding(nodes, condition=True).folded(given)
+    condition = Folding(nodes, condition=True, members=trace.tests_members).folded(given)
     nothing = nodes.once("nothing", lambda: Constant("nothing", SOMETHING))
-    values = Folding(nodes, condition=False)
+    values = Folding(nodes, condition=False, members=trace.tests_members)
     ends: Ways = [(taken, row[0] if row else nothing) for taken, row in rows]
     value = _present(values, values.folded(ends), nothing)
     return nodes.make(Each, iterable, variable, condition, value, SOMETHING)

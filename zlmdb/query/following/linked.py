@@ -243,7 +243,7 @@ class Referring(_Rows):
             ways = session.explore(partial(self._once, ready, variables), inner=True)
         finally:
             session.depth = first
-        node = Folding(nodes, condition=condition).folded(ways)
+        node = Folding(nodes, condition=condition, members=session.tests_members).folded(ways)
         return nodes.make(Inner, variables, node, condition, node.known)
 
     def _once(self, ready: Any, variables: Sequence[Node]) -> Node:

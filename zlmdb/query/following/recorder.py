@@ -209,8 +209,7 @@ def recorded(trace: Trace, node: Node) -> Any:
 
 
 def _marked(recorder: Recorder, how: Optional[str], frame: FrameType) -> Optional[str]:
-    node = recorder.zlmdb_node
-    return marked(recorder, how, frame) if node.settled and not isinstance(node, Constant) else None
+    return None if isinstance(recorder.zlmdb_node, Constant) else marked(recorder, how, frame)
 
 
 def _member(trace: Trace, node: Node, known: Known) -> Optional[Any]:

@@ -11,6 +11,8 @@ PADDING = frozenset(dis.opmap[name] for name in ("CACHE", "EXTENDED_ARG", "NOP",
 
 _LOADS = ("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_SMALL_INT")
 _CALLS = ("CALL", "CALL_METHOD")
+_FORMAT = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+_FORMATS = frozenset(dis.opmap[name] for name in _FORMAT if name in dis.opmap)
 
 
 def instructions(code: CodeType) -> list[dis.Instruction]:
@@ -20,7 +22,12 @@ def instructions(code: CodeType) -> list[dis.Instruction]:
 
 def is_format(one: dis.Instruction) -> bool:
     """Whether *one* makes a text of a value."""
-    return one.opname in ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
+    return one.opname in _FORMAT
+
+
+def is_text(one: dis.Instruction) -> bool:
+    """Whether *one* leaves the text of an f-string."""
+    return is_format(one) or one.opname == "BUILD_STRING"
 
 
 def conversion(listed: Sequence[dis.Instruction], at: int) -> int:
@@ -36,23 +43,32 @@ def is_percent(one: dis.Instruction) -> bool:
     return one.opname == "BINARY_MODULO" or (one.opname == "BINARY_OP" and one.argrepr == "%")
 
 
+def is_return(one: dis.Instruction) -> bool:
+    """Whether *one* ends the function."""
+    return one.opname == "RETURN_VALUE"
+
+
 def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) -> Optional[dis.Instruction]:
     """What takes the value on the stack, before the instruction number *at*, as it is: a comparison, call, or ``%``.
 
     The instructions until then are followed on the stack: *above* is how many values lie on it. A ``%`` takes it as the
-    left operand. *joined*: an f-string may make it part of a text before.
+    left operand. *joined*: an f-string may make it part of a text before, and the end of the function may take it, also
+    *inside* of a tuple.
     """
-    above = 0
+    above, inside = 0, False
     for one in listed[at:]:
         name, taken, given = one.opname, 0, 0
+        if is_return(one):
+            return one if joined and above == 0 else None
+        if name == "BUILD_TUPLE" and joined and above < (one.arg or 0):
+            above, inside = 0, True
+            continue
         if name == "COMPARE_OP":
-            return one if above <= 1 else None
+            return one if above <= 1 and not inside else None
         if name == "CONTAINS_OP":
-            return one if above == 1 else None  # it is what is searched for
-        if is_percent(one) and above == 1:
-            return one
-        if name in _CALLS and above < (one.arg or 0):
-            return one
+            return one if above == 1 and not inside else None  # it is what is searched for
+        if (is_percent(one) and above == 1) or (name in _CALLS and above < (one.arg or 0)):
+            return None if inside else one
         if name == "BUILD_STRING" and (joined or above >= (one.arg or 0)):
             above = max(above - (one.arg or 0) + 1, 0)
             continue
@@ -62,9 +78,9 @@ def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) ->
             taken, given = (one.arg or 0) + 1, 1
         elif name.startswith(_LOADS):
             given = (name.count("LOAD_FAST") or 1) + ("NULL" in one.argrepr)
-        elif name in ("BINARY_SUBSCR", "BINARY_OP"):
-            taken, given = 2, 1
-        elif name == "BUILD_TUPLE":
+        elif name.startswith("BINARY_"):
+            taken, given = 3 if name == "BINARY_SLICE" else 2, 1
+        elif name in ("BUILD_TUPLE", "BUILD_SLICE"):
             taken, given = one.arg or 0, 1
         elif name in ("LOAD_ATTR", "LOAD_METHOD", "CONVERT_VALUE"):
             taken, given = 1, 1 + (name == "LOAD_METHOD" or "NULL" in one.argrepr)
@@ -79,13 +95,20 @@ def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) ->
 
 
 def templates(code: CodeType) -> set[int]:
-    """Where *code* loads a text that is nothing but the left operand of a ``%``: its places in bytes."""
-    if "%" not in "".join([one for one in code.co_consts if type(one) is str]):
+    """Where *code* loads a text that is nothing but the left operand of a ``%``, or that an f-string is compared with.
+
+    It tells them by their places in bytes.
+    """
+    percents = "%" in "".join([one for one in code.co_consts if type(one) is str])
+    if not percents and _FORMATS.isdisjoint(code.co_code[::2]):
         return set()
     listed, found = instructions(code), set[int]()
     for at, one in enumerate(listed):
         if one.opname == "LOAD_CONST" and type(one.argval) is str:
             end = taker(listed, at + 1, joined=False)
-            if end is not None and is_percent(end):
+            if end is None:
+                continue
+            compared = end is listed[at + 1] and end.opname == "COMPARE_OP" and is_text(listed[at - 1])
+            if compared or is_percent(end):
                 found.add(one.offset)
     return found

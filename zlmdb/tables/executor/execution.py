@@ -92,6 +92,7 @@ class Running:
         self.joins: Optional[SemiJoins] = None
         self.explaining = False
         self.at_once = False  # nothing changes while it runs, in a write transaction either
+        self.still = False  # the same, and no function is called, which could change something
         self.every = False  # all rows are wanted, and before the program continues
         self.reads = AccessReads(self.table)
         self._begin: Optional[Position] = None  # from which on rows are wanted
@@ -188,6 +189,8 @@ class Running:
             if isinstance(give, Followed):
                 self.settle(give)
         skip, limit = query.skip, selection._limit
+        functions = self.asked(gives)
+        self.still = self.at_once and all([one.reading.complete for one in functions])
         choice = choice or self.choice(soon=self.order is None and not self.every)
         if self._is_staged(choice):
             return sliced(self._staged(gives, one), skip, limit)
@@ -423,7 +426,8 @@ class Running:
         return choice
 
     def _askings(self) -> list[Asking]:
-        return [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(self.where)]
+        still = self.still
+        return [Asking(one.node, one.parameters, one.keyed, number=n, still=still) for n, one in enumerate(self.where)]
 
     def _semi_joins(self) -> Optional[SemiJoins]:
         """What serves conditions on linked records."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, get_origin
 
-from ...query.accesses import Access
+from ...query.accesses import Access, accesses, has_all
 from ...query.explained import Plan
 from ...query.following import Node, spelled, walk
 from ...query.following.linked import Holds, Link, Referred
 from ...query.following.nested import Nested
+from ...query.following.nodes import Argument, Called, Variable
 from ...query.plan import Choice, reasons
-from ...query.terms import CAP
+from ...query.terms import CAP, conjuncts
 from ...query.translated import Give
 from ..storage import Storage
 from .cachedplans import FEW
@@ -43,13 +44,14 @@ def plan_of(running: Running, give: Give, shown: str) -> Plan:
         take=_take(query.skip, selection._limit),
         give=shown or None,
         called=(*reasons(nodes), *([] if covered is not None else _validating(running.storage))),
-        rejected=tuple(
-            [f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected]
+        rejected=(
+            *[f"{_shown(running, access)}: {why}{_tried(running, access)}" for access, why in choice.rejected],
+            *_partial(running, choice),
         ),
         indexes=tuple([one.facts.name for one in used]) if told is None else (told[0],),
         ordered=choice.order is not None or linked is not None,
         covered=covered is not None,
-        links=_links(nodes, {} if joins is None else joins.texts),
+        links=_links(nodes, {} if joins is None else joins.texts, loops=running.table._txn._write),
         scanned=() if joins is None else tuple(joins.scanned),
     )
 
@@ -63,6 +65,21 @@ def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]
 
     cached = selection._cached_plan(give)
     return cached.told(selection) if isinstance(cached, CachedLinkScan) else None
+
+
+def _partial(running: Running, choice: Choice) -> list[str]:
+    """The partial indexes that could be used if the conditions implied theirs."""
+    if choice.accesses or choice.order is not None or not running.selection._plain:
+        return []
+    parts = [asking.of(node) for asking in running._askings() for node in conjuncts(asking.node)]
+    found: list[str] = []
+    for facts in running.known().facts:
+        if facts.where and not has_all(facts, parts):
+            asked = " and ".join([spelled(one.node) for one in facts.where])
+            whole = accesses(parts, [facts._replace(where=())])
+            why = f"it has only records with {asked}, which the condition does not imply"
+            found += [f"{_shown(running, one)}: {why}" for one in whole]
+    return found
 
 
 def _tried(running: Running, access: Access) -> str:
@@ -100,10 +117,12 @@ def _order_text(running: Running, choice: Choice, linked: Any) -> Optional[str]:
     return f"{spelled(running.order.node)}{', reversed' if running.query.backwards else ''}: {how}"
 
 
-def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
-    """Which linked records are looked up, and how."""
-    found = {spelled(one.holder): None for node in nodes for one in walk(node) if isinstance(one, Link)}
-    texts = [f"{table}: each record is looked up once" for table in found]
+def _links(nodes: Sequence[Node], joined: Mapping[Any, str], *, loops: bool) -> tuple[str, ...]:
+    """Which linked records are looked up, and how. *loops*: what a loop changes is seen by its next turn."""
+    links = [one for node in nodes for one in walk(node) if isinstance(one, Link)]
+    each = ", in a loop of this transaction each time" if loops else ""
+    told_of = {spelled(one if _is_same(one.key) else one.holder): _is_same(one.key) for one in links}
+    texts = [f"{one}: {'' if same else 'each record is '}looked up once{each}" for one, same in told_of.items()]
     told = {one for part in joined for one in walk(part.origin)}
     asked = {
         f"{spelled(one.right if isinstance(one, Holds) else one.holder)}: {_how_asked(one in read)}": None
@@ -114,6 +133,11 @@ def _links(nodes: Sequence[Node], joined: Mapping[Any, str]) -> tuple[str, ...]:
     }
     texts += asked
     return (*texts, *joined.values())
+
+
+def _is_same(key: Node) -> bool:
+    """Whether *key* is the same for all records."""
+    return not any([isinstance(one, (Argument, Variable, Called)) for one in walk(key)])
 
 
 def _how_asked(read: bool) -> str:
