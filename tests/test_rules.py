@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["late", "loops", "namedtuples", "systems"],
+    ["late", "loops", "namedtuples", "protocols", "systems"],
     [
         "_version",
         "notifier",

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
+from ..protocols import Protocol
 
 
 class State(Protocol):

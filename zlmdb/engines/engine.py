@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Optional
+from typing import Any, Literal, Optional
 
 from ..namedtuples import NamedTuple
+from ..protocols import Protocol
 from .damaged import Remains
 from .environment import Environment, Handle
-
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
 
 Told = Callable[[int, int], object]
 """Is told how many bytes, or pages, are done, and of how many."""
