@@ -19,7 +19,7 @@ from uuid import UUID
 from weakref import ReferenceType, ref
 
 from ..loops import running_loop
-from ..numeric import is_number
+from ..numeric import checked_seconds
 from ..shown import nearest
 from ..store.asyncfutures import waits_for
 from ..values.base import is_a
@@ -225,9 +225,7 @@ def memoized(
     if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
     key_of = _keys(function, _name_of(function, name), ignore, key)
-    if not is_number(lock) or not lock >= 0:
-        raise TypeError(f"memoize(lock={lock!r}): expected the seconds that a computation may take")
-    lock = min(lock, sys.float_info.max)  # an int may be beyond all floats
+    lock = min(checked_seconds("lock", lock, ", that a computation may take"), sys.float_info.max)
     patience = min(lock, threading.TIMEOUT_MAX)  # callers in one process may wait for each other, and none would end
 
     def compute(*args: Any, **kwargs: Any) -> Any:
