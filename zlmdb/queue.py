@@ -295,12 +295,16 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             raise TypeError(f"the clock of {self._name!r} returns {shortened(now)}: {_A_CLOCK}") from None
 
     def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
-        job.lease = 0.0
         if delay:
+            job.lease = 0.0
             self[_DELAYED, self._now() + _micros(delay), id] = job
         else:
-            self[_READY, -job.priority, id] = job
+            self._make_ready(id, job)
         self.txn.after_commit(self._bell().ring)
+
+    def _make_ready(self, id: UUID, job: Job[T]) -> None:
+        job.lease = 0.0
+        self[_READY, -job.priority, id] = job
 
     def _leased(self, id: UUID, job: Job[T], now: int, seconds: float) -> Lease[T]:
         key = (_LEASED, now + _micros(seconds), id)
@@ -391,7 +395,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     def _end_delays(self, now: int) -> None:
         for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
-            self[_READY, -job.priority, key[2]] = job
+            self._make_ready(key[2], job)
             del self[key]
 
     def _end_leases(self, now: int) -> None:
@@ -400,8 +404,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
                 job.error = job.error or "the lease ended in every attempt"
                 self._bury(key[2], job)
             else:
-                job.lease = 0.0
-                self[_READY, -job.priority, key[2]] = job
+                self._make_ready(key[2], job)
             del self[key]
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
