@@ -10,7 +10,7 @@ from .. import errors
 from ..locks import monotonic
 from ..numeric import checked_seconds
 from ..shown import shown_path
-from ..store.closing import stop_beginning
+from ..store.admission import stop_beginning
 from ..store.holds import Hold
 
 if TYPE_CHECKING:

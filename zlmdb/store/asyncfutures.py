@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 from .. import errors
 from ..loops import running_loop
-from .writerlock import PATIENCE
+from .processlock import PATIENCE
 
 if TYPE_CHECKING:
     from .groups import Groups

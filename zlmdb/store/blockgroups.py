@@ -35,8 +35,9 @@ from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
 from .holds import NEVER_SO_MANY, Gathering, Hold, is_stopped, taken_lock, wake, wake_some, withdraw
+from .processlock import PATIENCE
 from .store import Store
-from .writerlock import PATIENCE, WriterLock
+from .writerlock import WriterLock
 
 _LOOK_AGAIN = 0.05  # seconds after which a waiting thread looks whether the other one still exists
 _LINGER = 0.1  # seconds without work after which the lender ends
