@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from ..damaged import Record
 from .pages import Meta, PageFile, Tree
 from .roots import contradiction, most_likely
-from .walk import Record, Walk
+from .walk import Walk
 
 
 class LmdbRemains:
@@ -31,16 +32,8 @@ class LmdbState:
         self._file = file
         self._meta = meta
         self._walk = Walk(file, meta)
-
-    @property
-    def newest(self) -> bool:
-        """Whether no later state can be read."""
-        return self._meta is self._file.metas[0]
-
-    @property
-    def problems(self) -> list[str]:
-        """What was wrong with the pages read so far."""
-        return self._walk.problems
+        self.newest = meta is file.metas[0]
+        self.problems = self._walk.problems
 
     def afresh(self) -> LmdbState:
         """The same state, with nothing of it read yet."""

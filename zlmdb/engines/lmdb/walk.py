@@ -10,18 +10,10 @@ from collections.abc import Iterator
 from typing import Optional
 
 from ... import errors
-from ...namedtuples import NamedTuple
+from ..damaged import Record
 from .nodes import Damage, Node
 from .pages import BEYOND, BIG, BRANCH, DEEPEST, FIRST_PAGE, LEAF, NO_PAGE, OVERFLOW, SUBTREE, TREE, U64, Tree
 from .passes import Pass
-
-
-class Record(NamedTuple):
-    """An entry of a tree. *value*: None when it cannot be read; *tree*: of a sub-database."""
-
-    key: bytes
-    value: Optional[bytes]
-    tree: Optional[Tree]
 
 
 class Walk(Pass):
