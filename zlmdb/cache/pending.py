@@ -42,10 +42,6 @@ class CachePending(CacheUse[K, V]):
         return self.get(key, AGAIN)
 
     def _begin(self, key: Any, lock: float) -> tuple[bool, Any]:
-        value = self.get(key, MISSING)
-        if value is not MISSING:
-            return True, value
-
         def work(t: Any) -> tuple[bool, Any]:
             data = self._living(t, key)
             if data is not None:
