@@ -198,6 +198,7 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 LATE: dict[tuple[str, str], str] = {
     ("schema.verdict", "schema.changedshape"): "most programs have the shapes of their files",
     ("schema.multivalues", "schema.multi"): "annotations: the values are of a table",
+    ("cache.memoized", "cache.pending"): "annotations: the results are those of a cache",
     ("names", "cache.cache"): "annotations: names that are imported on first use",
     ("names", "queue"): "annotations: names that are imported on first use",
     ("names", "worker"): "annotations: names that are imported on first use",
@@ -274,6 +275,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.table", "feed.policy"): "annotations: a class may declare how long its changes are kept",
     ("feed.changes", "database.database"): "annotations: it reads a database",
     ("schema.auto", "database.database"): "annotations: the tables are of a database",
+    ("store.groups", "database.calls"): "annotations: a database runs them",
     ("store.asyncfutures", "store.groups"): "annotations: the functions that wait",
     ("store.programend", "store.groups"): "annotations: the functions that wait",
     ("store.futures", "store.groups"): "annotations: where the function waits",

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import wraps
 from hashlib import blake2b
 from types import ModuleType
-from typing import Any, Optional, Protocol, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
 
@@ -23,6 +23,9 @@ from ..numeric import checked_seconds
 from ..shown import nearest
 from ..store.asyncfutures import waits_for
 from ..values.base import is_a
+
+if TYPE_CHECKING:
+    from .pending import CachePending
 
 _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
 _ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
@@ -39,35 +42,6 @@ _OWN: Future[Any] = Future()
 """In place of a future: the caller itself computes it."""
 
 
-class Computing(Protocol):
-    """A cache, as far as the computing of its values is concerned."""
-
-    def _inside(self) -> bool:
-        """Whether this thread is in a block of the cache, and so keeps others from storing what it might wait for."""
-        ...
-
-    def _known(self, key: str) -> Any:
-        """The value, or `AGAIN`."""
-        ...
-
-    def _begin(self, key: str, lock: float) -> tuple[bool, Any]:
-        """Whether there is a value by now, and the value; without one None if this caller computes it, else why not."""
-        ...
-
-    def _end(self, key: str, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
-        """Store a computed value."""
-        ...
-
-    def _give_up(self, key: str) -> None:
-        """Nothing was computed: another caller may, if it was this one who would have."""
-        ...
-
-    @property
-    def _flights(self) -> dict[str, ReferenceType[_Flight]]:
-        """What this process computes now, by key."""
-        ...
-
-
 class _Flight:
     """A *key* whose value a thread or a task computes, and for which others wait; *result*: its value, or `AGAIN`.
 
@@ -76,7 +50,7 @@ class _Flight:
 
     __slots__ = ("__weakref__", "_cache", "_flights", "_key", "future", "me", "owner", "result")
 
-    def __init__(self, cache: Computing, key: str) -> None:
+    def __init__(self, cache: CachePending[Any, Any], key: str) -> None:
         self._cache = cache
         self._flights = cache._flights
         self._key = key
@@ -235,8 +209,8 @@ def _keys(
 
 
 def memoized(
-    cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
-    ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
+    cache: CachePending[Any, Any], function: Callable[..., Any], name: Optional[str], expire: Optional[float],
+    tag: Optional[str], ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
 ) -> Any:  # fmt: skip
     """*function*, with a `Cache` for its results."""
     kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from opcode import opname
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 from ..handlers import code_of
 from ..locks import monotonic as _clock
@@ -61,18 +61,6 @@ class Member:
             return result
         finally:
             del error  # which has this frame in its traceback
-
-
-class Runs(Protocol):
-    """A database, as far as groups know it."""
-
-    def write(self, *, timeout: Optional[float] = None) -> Any:
-        """A block with its tables."""
-        ...
-
-    def _run_alone(self, fn: Callable[[Any], Any], write: bool) -> Any:
-        """The result of *fn* in a transaction of its own."""
-        ...
 
 
 Own = Callable[[Member, BaseException], bool]
