@@ -277,6 +277,7 @@ LATE: dict[tuple[str, str], str] = {
     ("schema.auto", "database.database"): "annotations: the tables are of a database",
     ("store.groups", "database.calls"): "annotations: a database runs them",
     ("store.asyncfutures", "store.groups"): "annotations: the functions that wait",
+    ("store.members", "store.asyncfutures"): "annotations: what a task waits for",
     ("store.programend", "store.groups"): "annotations: the functions that wait",
     ("store.futures", "store.groups"): "annotations: where the function waits",
     ("store.holds", "store.blockgroups"): "annotations: a turn in a group",

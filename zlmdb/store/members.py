@@ -8,14 +8,17 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from opcode import opname
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import code_of
 from ..locks import monotonic as _clock
-from .futures import Told
 from .holds import wake
 from .results import BODIES, refuse_body
 from .transaction import committed
+
+if TYPE_CHECKING:
+    from .asyncfutures import Awaited
+    from .futures import Submitted
 
 
 class Member:
@@ -30,7 +33,9 @@ class Member:
     error: Optional[BaseException] = None
     hooks: Sequence[Callable[[bool], object]] = ()
 
-    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Told] = None) -> None:
+    def __init__(
+        self, fn: Callable[[Any], Any], woken: Any, future: Union[Submitted[Any], Awaited, None] = None
+    ) -> None:  # fmt: skip
         self.fn = fn
         self.context: Context = copy_context()
         self.future = future
