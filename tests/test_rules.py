@@ -275,7 +275,6 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.table", "feed.policy"): "annotations: a class may declare how long its changes are kept",
     ("feed.changes", "database.database"): "annotations: it reads a database",
     ("schema.auto", "database.database"): "annotations: the tables are of a database",
-    ("store.groups", "database.calls"): "annotations: a database runs them",
     ("store.asyncfutures", "store.groups"): "annotations: the functions that wait",
     ("store.members", "store.asyncfutures"): "annotations: what a task waits for",
     ("store.programend", "store.groups"): "annotations: the functions that wait",

@@ -30,14 +30,13 @@ from ..locks import monotonic as _clock
 from . import programend
 from .futures import Submitted
 from .holds import Gathering, is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
-from .members import Member, Own, any_of, cancelled, is_own
+from .members import Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
 from .writerlock import Claim, WriterLock
 
 if TYPE_CHECKING:
-    from ..database.calls import Calls
     from .asyncfutures import Desks
 
 R = TypeVar("R")
@@ -85,10 +84,12 @@ class Groups:
         """Whether who comes now has no group to join."""
         return not self._joins or (self._recent <= 1 and not self._queue and not self._store.writer.is_taken())
 
-    def run(self, db: Calls[Any], fn: Callable[[Any], R], timeout: Optional[float]) -> R:
+    def run(self, db: Runs, fn: Callable[[Any], R], timeout: Optional[float]) -> R:
         """The result of *fn*, stored. Raises `WriterTimeout` after *timeout* seconds without a turn."""
+        result: R
         if not self._joins or self._store.writer.owner == _get_ident():
-            return db._run_alone(fn, True)
+            result = db._run_alone(fn, True)
+            return result
         if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
         member = Member(fn, taken_lock())
@@ -99,19 +100,20 @@ class Groups:
             while not member.told:
                 if not self._lead.is_taken():
                     if self._advance(db, member, timeout):
-                        return member.outcome() if member.told else db._run_alone(fn, True)
+                        result = member.outcome() if member.told else db._run_alone(fn, True)
+                        return result
                 elif not member.woken.acquire(timeout=_LOOK_AGAIN):
                     self._give_up(member, timeout)
                     self._lead.end_leftovers()
             others, member.others = member.others, None
             if others:
                 wake_some(others)
-            result: R = member.outcome()
+            result = member.outcome()
             return result
         finally:
             self._leave(member)
 
-    def submit(self, db: Calls[Any], fn: Callable[[Any], R]) -> Future[R]:
+    def submit(self, db: Runs, fn: Callable[[Any], R]) -> Future[R]:
         """*fn* is run and stored soon, by a thread of its own; the future tells when it is."""
         if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
@@ -123,7 +125,7 @@ class Groups:
             programend.work_here(self, db, member)
         return future
 
-    def awaited(self, db: Calls[Any], fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
+    def awaited(self, db: Runs, fn: Callable[[Any], R], kept: bool) -> Awaitable[R]:
         """As `submit`, for a task of asyncio. If it is *kept*, it runs even if the task is cancelled before."""
         if self._writer is not self._store.writer:  # as `is_of_parent`, without the call
             self._reset()
@@ -137,7 +139,7 @@ class Groups:
         desks: Desks = self.__dict__.setdefault("_desks", Desks(self))
         return desks
 
-    def _submit(self, db: Calls[Any], member: Member) -> None:
+    def _submit(self, db: Runs, member: Member) -> None:
         if self._closing and threading.current_thread() not in self._workers:  # else `close` might never end
             raise errors.DatabaseClosed(
                 "the database is being closed: submit nothing more, or open it again afterwards"
@@ -212,7 +214,7 @@ class Groups:
 
     # -- to lead --------------------------------------------------------------------------------------------------
 
-    def _advance(self, db: Calls[Any], member: Member, timeout: Optional[float]) -> bool:
+    def _advance(self, db: Runs, member: Member, timeout: Optional[float]) -> bool:
         """Lead a group, if nobody does. Whether *member* need not wait: it is stored, or has lost its leader."""
         members: list[Member] = []
         leads = False
@@ -236,7 +238,7 @@ class Groups:
             self._tell(members)
         return False
 
-    def _lead_group(self, db: Calls[Any], members: list[Member], timeout: Optional[float]) -> None:
+    def _lead_group(self, db: Runs, members: list[Member], timeout: Optional[float]) -> None:
         # Those of the last group have just been released, and may come again.
         self._gathering.wait(self._queue, self._recent, self._commit * _GATHER)
         told: list[object] = []
@@ -397,7 +399,7 @@ class Groups:
 
     # -- what was submitted ---------------------------------------------------------------------------------------
 
-    def _start(self, db: Calls[Any]) -> None:
+    def _start(self, db: Runs) -> None:
         if is_stopped():
             raise RuntimeError("the program ends, and Python begins no more threads: write with run()")
         programend.watch(self)
@@ -415,7 +417,7 @@ class Groups:
                 self._workers.pop(worker, None)
             raise
 
-    def _work_off(self, db: Calls[Any]) -> None:
+    def _work_off(self, db: Runs) -> None:
         """The thread of what was submitted. It ends when there was nothing to do for a while."""
         me = threading.current_thread()
         last: Optional[list[Member]] = None  # of what Python waits for
@@ -431,7 +433,7 @@ class Groups:
             if last is not None or not self._submitted:  # else it came before that was said
                 return
 
-    def _settle(self, db: Calls[Any]) -> None:
+    def _settle(self, db: Runs) -> None:
         """Let what was submitted go on: lead, or see what became of it."""
         for member in list(self._submitted):
             if member not in self._submitted:  # it was told with its group

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import code_of
 from ..locks import monotonic as _clock
+from ..protocols import Protocol
 from .holds import wake
 from .results import BODIES, refuse_body
 from .transaction import committed
@@ -66,6 +67,18 @@ class Member:
             return result
         finally:
             del error  # which has this frame in its traceback
+
+
+class Runs(Protocol):
+    """A database, as far as groups know it."""
+
+    def write(self, *, timeout: Optional[float] = None) -> Any:
+        """A block with its tables."""
+        ...
+
+    def _run_alone(self, fn: Callable[[Any], Any], write: bool) -> Any:
+        """The result of *fn* in a transaction of its own."""
+        ...
 
 
 Own = Callable[[Member, BaseException], bool]
