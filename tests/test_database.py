@@ -166,6 +166,43 @@ def test_wrong_options_are_refused_and_nothing_is_made(path: str, options: Any, 
     assert not os.path.exists(path)
 
 
+@pytest.mark.parametrize(("given", "error"), [("5", TypeError), (True, ValueError), (float("nan"), ValueError)])
+def test_what_is_no_number_of_seconds_is_refused_alike_everywhere(given: Any, error: type[Exception]) -> None:
+    class Work(zlmdb.Schema):
+        jobs: zlmdb.Queue[str]
+        users: zlmdb.Table[int, str]
+
+    with zlmdb.open(None, Work) as db, zlmdb.Cache(None) as cache:
+        worker: Any = zlmdb.Worker(db, lambda t: t.jobs)
+        for name, call in (
+            ("timeout", lambda: zlmdb.open(None, Work, timeout=given)),
+            ("timeout", lambda: db.write(timeout=given)),
+            ("timeout", lambda: db.close(timeout=given)),
+            ("timeout", lambda: db.changes("users", timeout=given)),
+            ("timeout", lambda: worker.get(given)),
+            ("long_read", lambda: setattr(db, "long_read", given)),
+            ("lease", lambda: zlmdb.Worker(db, lambda t: t.jobs, lease=given)),
+            ("delay", lambda: worker.put("a", delay=given)),
+            ("expire", lambda: cache.set("a", 1, expire=given)),
+            ("lock", lambda: cache.memoize("a", lock=given)(len)),
+        ):
+            with pytest.raises(error, match=f"^{name}={given!r}: expected seconds"):
+                call()
+
+
+def test_a_timeout_beyond_all_floats_is_no_limit() -> None:
+    class Work(zlmdb.Schema):
+        jobs: zlmdb.Queue[str]
+
+    with zlmdb.open(None, Work, timeout=10**400) as db:
+        worker = zlmdb.Worker(db, lambda t: t.jobs)
+        worker.put("a")
+        with db.write(timeout=10**400) as t:
+            assert len(t.jobs) == 1
+        assert worker.get(10**400).body == "a"
+        db.close(timeout=10**400)
+
+
 def test_what_is_no_schema_is_refused(path: str) -> None:
     for wrong in (dict, Store(), zlmdb.Table, 5):
         with pytest.raises(TypeError):

@@ -472,7 +472,7 @@ def test_an_interrupt_of_a_closing_leaves_nothing_open_that_to_close_again_does_
 
 
 def is_of_closing(file: str) -> bool:
-    return file.endswith(("presence.py", "writerlock.py", "handlers.py"))
+    return file.endswith(("presence.py", "processlock.py", "writerlock.py", "handlers.py"))
 
 
 def is_of_opening(file: str) -> bool:

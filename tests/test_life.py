@@ -34,6 +34,7 @@ from zlmdb.store import (
     live,
     maintenance,
     pool,
+    processlock,
     savepoints,
     snapshot,
     store,
@@ -48,8 +49,8 @@ from zlmdb.store.blocks import COUNTS_REFERENCES
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
-    auto, autowrites, blocks, database, state, environment, gate, holds, live, maintenance, pool, rollback, savepoints,
-    schema, snapshot, store, transaction, transactionend, transactionstate, writerlock, writing,
+    auto, autowrites, blocks, database, state, environment, gate, holds, live, maintenance, pool, processlock, rollback,
+    savepoints, schema, snapshot, store, transaction, transactionend, transactionstate, writerlock, writing,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 

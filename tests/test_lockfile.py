@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from zlmdb import errors
-from zlmdb.store import lockfile, writerlock
+from zlmdb.store import lockfile, processlock, writerlock
 from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
 
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> str:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever opens the file looks at once whether it is alone, and with each `WriterLock.acquire`."""
-    monkeypatch.setattr(writerlock, "_LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(processlock, "_LOOK_AGAIN", 0.0)
 
 
 def lock_of(path: str) -> WriterLock:
@@ -275,7 +275,7 @@ def crowd(path: str, counter: mmap.mmap, seed: int, seconds: float) -> None:
 
 
 def test_processes_that_come_and_go_never_write_at_the_same_time(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writerlock, "_LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(processlock, "_LOOK_AGAIN", 0.0)
     counter = mmap.mmap(-1, 64)
     processes = [fork.Process(target=crowd, args=(path, counter, seed, 0.7)) for seed in (1, 2, 3)]
     for process in processes:

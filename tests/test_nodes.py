@@ -14,8 +14,8 @@ from operated import Store, content, data_file, make
 
 import zlmdb
 from zlmdb.engines.lmdb import structure
+from zlmdb.engines.lmdb.damaged import LmdbState
 from zlmdb.engines.lmdb.pages import BRANCH, LEAF, PageFile, Tree
-from zlmdb.engines.lmdb.walk import Walk
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -31,7 +31,7 @@ class Image:
         self.data = bytearray(path.read_bytes())
         with path.open("rb", buffering=0) as data:
             self.file = PageFile(data, str(path))
-            walk = Walk(self.file, self.file.metas[0])
+            walk = LmdbState(self.file, self.file.metas[0])
             main = list(walk.records("main", self.file.metas[0].main))
         self.base, self.header = self.file.base, self.file.header
         self.trees: dict[bytes, Tree] = {one.key.rstrip(b"\0"): one.tree for one in main if one.tree is not None}

@@ -14,9 +14,9 @@ from operated import Store, data_file, make, mutated
 
 import zlmdb
 from zlmdb.engines.lmdb import structure
+from zlmdb.engines.lmdb.damaged import LmdbState
 from zlmdb.engines.lmdb.pages import PageFile
 from zlmdb.engines.lmdb.roots import copy_pages
-from zlmdb.engines.lmdb.walk import Walk
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -62,7 +62,7 @@ def random_file(path: Path, version: int, rnd: random.Random) -> dict[bytes, dic
 def read(path: Path) -> dict[bytes, dict[bytes, Any]]:
     with path.open("rb") as data:
         file = PageFile(data, str(path))
-        walk = Walk(file, file.metas[0])
+        walk = LmdbState(file, file.metas[0])
         trees = {one.key.rstrip(b"\0"): one.tree for one in walk.records("main", file.metas[0].main)}
         found = {
             name: {one.key: one.value for one in walk.records(name.decode(), tree)}

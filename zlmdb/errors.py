@@ -8,36 +8,12 @@ from __future__ import annotations
 from typing import Any, NoReturn, Optional
 
 __all__ = [
-    "ChangesLost",
-    "Conflict",
-    "ConstraintError",
-    "CorruptDatabase",
-    "DanglingLink",
-    "DatabaseClosed",
-    "DatabaseFull",
-    "DatabaseInUse",
-    "DecodeError",
-    "DiskError",
-    "DuplicateKey",
-    "EncodeError",
-    "Error",
-    "FileRequired",
-    "ForkedTransaction",
-    "IndexNotAttached",
-    "IndexNotBuilt",
-    "InvalidDatabase",
-    "LeaseLost",
-    "NestedTransaction",
-    "NullValueConstraint",
-    "ReadonlyDatabase",
-    "SchemaMismatch",
-    "StillLinked",
-    "TransactionClosed",
-    "TransactionPoisoned",
-    "TransactionStale",
-    "WriterTimeout",
-    "WrongThread",
-]
+    "ChangesLost", "Conflict", "ConstraintError", "CorruptDatabase", "DanglingLink", "DatabaseClosed", "DatabaseFull",
+    "DatabaseInUse", "DecodeError", "DiskError", "DuplicateKey", "EncodeError", "Error", "FileRequired",
+    "ForkedTransaction", "IndexNotAttached", "IndexNotBuilt", "InvalidDatabase", "LeaseLost", "NestedTransaction",
+    "NullValueConstraint", "ReadonlyDatabase", "SchemaMismatch", "StillLinked", "TransactionClosed",
+    "TransactionPoisoned", "TransactionStale", "WriterTimeout", "WrongThread",
+]  # fmt: skip
 
 
 class Error(Exception):

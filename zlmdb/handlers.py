@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, Optional
@@ -55,6 +56,15 @@ def is_debugging(frame: Optional[FrameType]) -> bool:
         if name == own or os.path.basename(name).startswith("pydevd"):  # of PyCharm, VS Code and Eclipse
             return True
         frame = frame.f_back
+    return False
+
+
+def clear_ended(frame: FrameType) -> bool:
+    """Remove what *frame* refers to, if it is one of zlmdb's that has ended, and is of no generator; whether so."""
+    if frame.f_code.co_filename.startswith(OURS) and not frame.f_code.co_flags & SUSPENDS:
+        with suppress(RuntimeError):  # the function runs, here or in another thread
+            frame.clear()
+            return True
     return False
 
 

@@ -15,7 +15,7 @@ from . import Selection, Table, errors, keys
 from .feed.doorbell import Doorbell
 from .log import log
 from .missingattributes import tell_more
-from .numeric import is_whole
+from .numeric import checked_seconds, is_whole
 from .shown import shortened
 from .store.transactionstate import Undone
 from .tables.advice import OF_QUEUES
@@ -125,13 +125,13 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     ) -> None:
         super().__init_subclass__(**kwargs)
         if lease is not None:
-            cls._lease = checked_seconds("lease", lease)
+            cls._lease = checked_time("lease", lease)
         if attempts is not None:
             if not is_whole(attempts) or attempts < 1:
                 raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
             cls._attempts = attempts
         if backoff is not None:
-            cls._backoff = checked_seconds("backoff", backoff)
+            cls._backoff = checked_time("backoff", backoff)
         if clock is not None:
             if not callable(clock):
                 raise TypeError(f"clock={clock!r}: {_A_CLOCK}")
@@ -142,7 +142,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
         The commit wakes the workers that wait for the queue, in all processes.
         """
-        checked_seconds("delay", delay)
+        checked_time("delay", delay)
         if not is_whole(priority) or not -_MOST <= priority <= _MOST:
             raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
@@ -173,7 +173,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         self._check_write()  # also where there is no job, which a read transaction would take for an empty queue
         now = self._now()
-        seconds = self._lease if lease is None else checked_seconds("lease", lease)
+        seconds = self._lease if lease is None else checked_time("lease", lease)
         try:
             self._wake_up(now)
             found = self.first()
@@ -206,7 +206,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             self._bury(lease.id, job)
         else:
             pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
-            self._enqueue(lease.id, job, pause if delay is None else checked_seconds("delay", delay))
+            self._enqueue(lease.id, job, pause if delay is None else checked_time("delay", delay))
         del self[key]
 
     def release(self, lease: Lease[T], /) -> None:
@@ -222,7 +222,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         Raises `LeaseLost`.
         """
         key, job = self._held(lease)
-        seconds = self._lease if seconds is None else checked_seconds("seconds", seconds)
+        seconds = self._lease if seconds is None else checked_time("seconds", seconds)
         extended = self._leased(lease.id, job, self._now(), seconds)
         if extended.key != key:
             del self[key]
@@ -295,12 +295,16 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             raise TypeError(f"the clock of {self._name!r} returns {shortened(now)}: {_A_CLOCK}") from None
 
     def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
-        job.lease = 0.0
         if delay:
+            job.lease = 0.0
             self[_DELAYED, self._now() + _micros(delay), id] = job
         else:
-            self[_READY, -job.priority, id] = job
+            self._make_ready(id, job)
         self.txn.after_commit(self._bell().ring)
+
+    def _make_ready(self, id: UUID, job: Job[T]) -> None:
+        job.lease = 0.0
+        self[_READY, -job.priority, id] = job
 
     def _leased(self, id: UUID, job: Job[T], now: int, seconds: float) -> Lease[T]:
         key = (_LEASED, now + _micros(seconds), id)
@@ -391,7 +395,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     def _end_delays(self, now: int) -> None:
         for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
-            self[_READY, -job.priority, key[2]] = job
+            self._make_ready(key[2], job)
             del self[key]
 
     def _end_leases(self, now: int) -> None:
@@ -400,8 +404,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
                 job.error = job.error or "the lease ended in every attempt"
                 self._bury(key[2], job)
             else:
-                job.lease = 0.0
-                self[_READY, -job.priority, key[2]] = job
+                self._make_ready(key[2], job)
             del self[key]
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
@@ -466,15 +469,10 @@ def _micros(seconds: float) -> int:
     return int(seconds * _SECOND)
 
 
-def checked_seconds(name: str, seconds: float) -> float:
-    """*seconds*, given as *name*. Raises `TypeError` or `ValueError` unless they are 0 or more."""
-    try:
-        fits = 0 <= seconds <= _LONGEST_OF_ALL and not isinstance(seconds, bool)
-    except TypeError:
-        raise TypeError(f"{name}={seconds!r}: expected seconds") from None
-    if not fits:
-        raise ValueError(f"{name}={seconds!r}: expected seconds, 0 or more, and not more than {_LONGEST_OF_ALL}")
-    return seconds
+def checked_time(name: str, seconds: float) -> float:
+    """*seconds*, given as *name*, if a key can tell when they are over. Raises TypeError or ValueError."""
+    checked: float = checked_seconds(name, seconds, f", and not more than {_LONGEST_OF_ALL}", most=_LONGEST_OF_ALL)
+    return checked
 
 
 tell_more(Queue, OF_QUEUES)

@@ -13,7 +13,8 @@ from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
 from .loops import running_loop
-from .queue import Lease, Queue, checked_seconds
+from .numeric import checked_seconds
+from .queue import Lease, Queue, checked_time
 from .store.asyncfutures import waits_for
 
 S = TypeVar("S", bound=Schema)
@@ -42,7 +43,7 @@ class Worker(Generic[T]):
         if not isinstance(given, Database):
             raise TypeError(f"expected a database, got {given!r}: Worker(db, lambda t: t.jobs), outside of its blocks")
         if lease is not None:
-            checked_seconds("lease", lease)
+            checked_time("lease", lease)
         self._db: Database[Any] = db
         self._given: Callable[[Any], Queue[T]] = queue
         self._seconds = lease
@@ -311,13 +312,10 @@ class _Waits:
     """How long a worker waits until it looks again, while there is no job."""
 
     def __init__(self, timeout: Optional[float]) -> None:
+        if timeout is not None:
+            timeout = checked_seconds("timeout", timeout, ", or None to wait for ever", negative=True)
         self._timeout = timeout
-        try:
-            self._end = None if timeout is None else monotonic() + timeout
-        except TypeError:
-            raise TypeError(f"timeout={timeout!r}: expected seconds, or None to wait for ever") from None
-        if self._end != self._end:
-            raise ValueError(f"timeout={timeout!r}: expected seconds, or None to wait for ever")
+        self._end = None if timeout is None else monotonic() + timeout
 
     def next(self, pause: Optional[float]) -> float:
         """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.

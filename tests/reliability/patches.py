@@ -18,9 +18,9 @@ import lmdb
 
 import zlmdb
 from zlmdb.engines.lmdb import structure
+from zlmdb.engines.lmdb.damaged import LmdbState
 from zlmdb.engines.lmdb.nodes import Node, Nodes
 from zlmdb.engines.lmdb.pages import BIG, BRANCH, LEAF, NO_PAGE, SUBTREE, TREE, PageFile, Tree
-from zlmdb.engines.lmdb.walk import Walk
 
 from .command import Crash, in_children
 
@@ -74,7 +74,7 @@ class Base:
     def _before(self) -> Iterator[tuple[tuple[bytes, bytes], bytes]]:
         """The records of the last commit but one."""
         meta = self.file.metas[1]
-        walk = Walk(self.file, meta)
+        walk = LmdbState(self.file, meta)
         for one in walk.records("main", meta.main):
             yield (b"", one.key), one.value or b""
             for record in walk.records("table", one.tree) if one.tree is not None else ():

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from ..errors import EncodeError, SchemaMismatch
 from ..namedtuples import NamedTuple
+from ..numeric import checked_seconds
 from ..shown import shortened
 
 HEAD = Struct("<dII")
@@ -39,14 +40,7 @@ def until_of(expire: Optional[float]) -> float:
     """The time when what is stored now for *expire* seconds has expired."""
     if expire is None:
         return NEVER
-    try:
-        until = _clock() + expire
-    except TypeError:
-        raise TypeError(f"expire={expire!r}: expected seconds, or None for ever") from None
-    except OverflowError:  # an int beyond all floats
-        return NEVER if expire > 0 else 0.0
-    if until != until or isinstance(expire, bool):
-        raise ValueError(f"expire={expire!r}: expected seconds, or None for ever")
+    until: float = _clock() + checked_seconds("expire", expire, ", or None for ever", negative=True)
     return until
 
 

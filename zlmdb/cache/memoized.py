@@ -8,21 +8,24 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, TimeoutError
 from enum import Enum
 from functools import wraps
 from hashlib import blake2b
 from types import ModuleType
-from typing import Any, Optional, Protocol, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
 
 from ..loops import running_loop
-from ..numeric import is_number
+from ..numeric import checked_seconds
 from ..shown import nearest
 from ..store.asyncfutures import waits_for
 from ..values.base import is_a
+
+if TYPE_CHECKING:
+    from .pending import CachePending
 
 _LONGEST = 200  # characters of a key; the arguments of a longer one are hashed
 _ATOMS = (bool, int, float, str, bytes, UUID, dt.datetime, dt.date, dt.time, dt.timedelta, type(None))
@@ -39,84 +42,73 @@ _OWN: Future[Any] = Future()
 """In place of a future: the caller itself computes it."""
 
 
-class Computing(Protocol):
-    """A cache, as far as the computing of its values is concerned."""
-
-    def _inside(self) -> bool:
-        """Whether this thread is in a block of the cache, and so keeps others from storing what it might wait for."""
-        ...
-
-    def _known(self, key: str) -> Any:
-        """The value, or `AGAIN`."""
-        ...
-
-    def _begin(self, key: str, lock: float) -> tuple[bool, Any]:
-        """Whether there is a value, and the value; without one None if this caller computes it, else why to wait."""
-        ...
-
-    def _end(self, key: str, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
-        """Store a computed value."""
-        ...
-
-    def _give_up(self, key: str) -> None:
-        """Nothing was computed: another caller may, if it was this one who would have."""
-        ...
-
-    @property
-    def _flights(self) -> dict[str, ReferenceType[_Flight]]:
-        """What this process computes now, by key."""
-        ...
-
-
 class _Flight:
-    """A value that a thread or a task computes, and for which others wait.
+    """A *key* whose value a thread or a task computes, and for which others wait; *result*: its value, or `AGAIN`.
 
     It lives as long as the call that computes it, which alone refers to it: however that call ends, the others go on.
     """
 
-    __slots__ = ("__weakref__", "future", "me", "owner")
+    __slots__ = ("__weakref__", "_cache", "_flights", "_key", "future", "me", "owner", "result")
 
-    def __init__(self) -> None:
-        self.future: Future[Any] = Future()
+    def __init__(self, cache: CachePending[Any, Any], key: str) -> None:
+        self._cache = cache
+        self._flights = cache._flights
+        self._key = key
         self.owner = _me()
+        self.result: Any = AGAIN
         self.me: ReferenceType[_Flight] = ref(self)
+        self.future: Future[Any] = Future()  # last: see `__del__`
 
     def __del__(self) -> None:
         future: Optional[Future[Any]] = getattr(self, "future", None)  # None: an interrupt came before anybody waited
         if future is not None and not future.done():  # it came where nothing could be done about it
+            self._forget(self.me)
             future.set_result(AGAIN)
 
-    def take_off(self, flights: dict[str, ReferenceType[_Flight]], key: str) -> Optional[Future[Any]]:
-        """Compute the value of *key*, which returns None, unless another does so: then what to wait for.
+    def take_off(self) -> Optional[Future[Any]]:
+        """Compute the value, which returns None, unless another does so: then what to wait for.
 
         That is `_OWN` if it is this caller itself who computes it, further up.
         """
         while True:
-            first = flights.setdefault(key, self.me)
+            first = self._flights.setdefault(self._key, self.me)
             if first is self.me:
                 return None
             other = first()
             if other is not None:
                 return _OWN if other.owner == self.owner else other.future
-            _forget(flights, key, first)
+            self._forget(first)
 
-    def land(self, flights: dict[str, ReferenceType[_Flight]], key: str, result: Any) -> None:
-        """It is computed."""
-        _forget(flights, key, self.me)
-        self.future.set_result(result)
+    def follows(self, first: Future[Any], result: Any) -> bool:
+        """Whether *result*, for which it has waited by *first*, is the value. If it is late, others may compute it."""
+        if result is _LATE:
+            known = self._flights.get(self._key)
+            flight = None if known is None else known()
+            if known is not None and flight is not None and flight.future is first:
+                self._forget(known)
+            return False
+        return result is not AGAIN
 
+    def pauses(self, lock: float) -> Iterator[float]:
+        """How long to wait before each look for what another process computes. *result* then is that, or `AGAIN`."""
+        pause = _FIRST_LOOK
+        while True:
+            there, value = self._cache._begin(self._key, lock)
+            if there:
+                self.result = value
+            if there or value is None:
+                return
+            yield pause
+            pause = min(2 * pause, _LAST_LOOK)
 
-def _forget(flights: dict[str, ReferenceType[_Flight]], key: str, flight: ReferenceType[_Flight]) -> None:
-    if flights.get(key) is flight:
-        flights.pop(key, None)
+    def land(self) -> None:
+        """It is computed, or is not going to be."""
+        self._forget(self.me)
+        self.future.set_result(self.result)
 
-
-def _overtake(flights: dict[str, ReferenceType[_Flight]], key: str, late: Future[Any]) -> None:
-    """Let another caller compute the value of *key* in place of the one who should have told *late*."""
-    known = flights.get(key)
-    flight = None if known is None else known()
-    if known is not None and flight is not None and flight.future is late:
-        _forget(flights, key, known)
+    def _forget(self, flight: ReferenceType[_Flight]) -> None:
+        if self._flights.get(self._key) is flight:
+            self._flights.pop(self._key, None)
 
 
 def _in_time(future: Future[Any], seconds: float) -> Any:
@@ -217,97 +209,77 @@ def _keys(
 
 
 def memoized(
-    cache: Computing, function: Callable[..., Any], name: Optional[str], expire: Optional[float], tag: Optional[str],
-    ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
+    cache: CachePending[Any, Any], function: Callable[..., Any], name: Optional[str], expire: Optional[float],
+    tag: Optional[str], ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
 ) -> Any:  # fmt: skip
     """*function*, with a `Cache` for its results."""
     kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__
     if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
     key_of = _keys(function, _name_of(function, name), ignore, key)
-    if not is_number(lock) or not lock >= 0:
-        raise TypeError(f"memoize(lock={lock!r}): expected the seconds that a computation may take")
-    lock = min(lock, sys.float_info.max)  # an int may be beyond all floats
+    lock = min(checked_seconds("lock", lock, ", that a computation may take"), sys.float_info.max)
     patience = min(lock, threading.TIMEOUT_MAX)  # callers in one process may wait for each other, and none would end
 
     def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
-        if cache._inside():
-            value = cache._known(found)
-            if value is AGAIN:
-                value = function(*args, **kwargs)
-                cache._end(found, value, expire, tag)
+        value = cache._known(found)
+        if value is not AGAIN:
             return value
-        flight, flights = _Flight(), cache._flights
-        while (first := flight.take_off(flights, found)) is not None:
+        if cache._inside():
+            value = function(*args, **kwargs)
+            cache._end(found, value, expire, tag)
+            return value
+        flight = _Flight(cache, found)
+        while (first := flight.take_off()) is not None:
             if first is _OWN:
                 return function(*args, **kwargs)
             result = _in_time(first, patience)
-            if result is _LATE:
-                _overtake(flights, found, first)
-            elif result is not AGAIN:
+            if flight.follows(first, result):
                 return result
-        result = AGAIN
         try:
-            pause = _FIRST_LOOK
-            while True:
-                there, value = cache._begin(found, lock)
-                if there:
-                    result = value
-                    return value
-                if value is None:
-                    break
+            for pause in flight.pauses(lock):
                 time.sleep(pause)
-                pause = min(2 * pause, _LAST_LOOK)
-            value = function(*args, **kwargs)
-            cache._end(found, value, expire, tag)
-            result = value
-            return value
+            if flight.result is AGAIN:
+                value = function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+                flight.result = value
+            return flight.result
         except BaseException:  # an interrupt as it began included
             cache._give_up(found)
             raise
         finally:
-            flight.land(flights, found, result)
+            flight.land()
 
     # As above, step by step: what waits differs in each of them, and a function cannot be of both kinds.
     async def acompute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
-        if cache._inside():
-            value = cache._known(found)
-            if value is AGAIN:
-                value = await function(*args, **kwargs)
-                cache._end(found, value, expire, tag)
+        value = cache._known(found)
+        if value is not AGAIN:
             return value
-        flight, flights = _Flight(), cache._flights
-        while (first := flight.take_off(flights, found)) is not None:
+        if cache._inside():
+            value = await function(*args, **kwargs)
+            cache._end(found, value, expire, tag)
+            return value
+        flight = _Flight(cache, found)
+        while (first := flight.take_off()) is not None:
             if first is _OWN:
                 return await function(*args, **kwargs)
             result = await _ain_time(first, patience)
-            if result is _LATE:
-                _overtake(flights, found, first)
-            elif result is not AGAIN:
+            if flight.follows(first, result):
                 return result
-        result = AGAIN
         try:
-            pause = _FIRST_LOOK
-            while True:
-                there, value = cache._begin(found, lock)
-                if there:
-                    result = value
-                    return value
-                if value is None:
-                    break
+            for pause in flight.pauses(lock):
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LAST_LOOK)
-            value = await function(*args, **kwargs)
-            cache._end(found, value, expire, tag)
-            result = value
-            return value
+            if flight.result is AGAIN:
+                value = await function(*args, **kwargs)
+                cache._end(found, value, expire, tag)
+                flight.result = value
+            return flight.result
         except BaseException:  # an interrupt as it began included
             cache._give_up(found)
             raise
         finally:
-            flight.land(flights, found, result)
+            flight.land()
 
     made: Any = wraps(function)(acompute if any(map(inspect.iscoroutinefunction, kinds)) else compute)
     made.__cache_key__ = key_of

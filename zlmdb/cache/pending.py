@@ -22,7 +22,7 @@ _NO_ROOM = (DatabaseFull, DiskError)
 
 
 class CachePending(CacheUse[K, V]):
-    """The part of a `Cache` that `memoized` uses: see `memoized.Computing`.
+    """The part of a `Cache` that `memoized` uses.
 
     *_flights* are the values that this process computes now, by key. *_mine*: until when the file says that this object
     computes a value, before its last call and since. That of a call which has ended is one that could not be taken
@@ -39,12 +39,11 @@ class CachePending(CacheUse[K, V]):
             ...
 
     def _known(self, key: Any) -> Any:
+        """The value, or `AGAIN`."""
         return self.get(key, AGAIN)
 
     def _begin(self, key: Any, lock: float) -> tuple[bool, Any]:
-        value = self.get(key, MISSING)
-        if value is not MISSING:
-            return True, value
+        """Whether there is a value by now, and the value; without one None if this caller computes it, else why not."""
 
         def work(t: Any) -> tuple[bool, Any]:
             data = self._living(t, key)
@@ -66,6 +65,7 @@ class CachePending(CacheUse[K, V]):
         return False, None
 
     def _end(self, key: Any, value: Any, expire: Optional[float], tag: Optional[str]) -> None:
+        """Store a computed value."""
         data = self._data(key, value, expire, tag)
 
         def work(t: Any) -> None:
@@ -82,6 +82,7 @@ class CachePending(CacheUse[K, V]):
                 self._give_up(key)  # there may be room for that, and others need not wait
 
     def _give_up(self, key: Any) -> None:
+        """Nothing was computed: another caller may, if it was this one who would have."""
         mine = self._mine.get(key)
         if mine is None:
             return

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..locks import monotonic
-from ..numeric import is_number
+from ..numeric import checked_seconds
 from ..shown import shown_path
-from ..store.closing import stop_beginning
+from ..store.admission import stop_beginning
 from ..store.holds import Hold
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _LONGEST = 0.02
 
 def close_within(db: Database[Any], timeout: float) -> None:
     """Close *db* when all that is open has ended. Raises `DatabaseInUse` after *timeout* seconds; then *db* goes on."""
-    _check(timeout)
+    timeout = checked_seconds("timeout", timeout)
     end, pause, me, hold = monotonic() + timeout, _PAUSE, threading.get_ident(), Hold()
     store = db._store
     if store is None:
@@ -64,8 +64,3 @@ def close_within(db: Database[Any], timeout: float) -> None:
     finally:
         store.writer.release(hold)
         store.go_on()  # if it was closed, there is nothing to go on with
-
-
-def _check(timeout: Any) -> None:
-    if not is_number(timeout) or not timeout >= 0:
-        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more")

@@ -15,6 +15,7 @@ from .. import errors
 from ..directories import advising
 from ..engines import registry
 from ..missingattributes import tell
+from ..numeric import checked_seconds
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
 from ..shown import shown_path
@@ -375,7 +376,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         if timeout is None:
             timeout = self._timeout
         else:
-            _check_timeout(timeout)  # here, and not only where it has to wait
+            timeout = checked_seconds("timeout", timeout, ", or None for what was given to open()", negative=True)
         pool = self._writers
         try:
             unit: Unit[S_co] = self._lonely_writer() if alone else pool.idle.popleft()
@@ -422,13 +423,6 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 
 
 # -- helpers -----------------------------------------------------------------------------------------------------
-
-
-def _check_timeout(given: Any) -> None:
-    """Raise TypeError or ValueError unless *given* is a number of seconds."""
-    if not isinstance(given, (int, float)) or given != given:
-        kind = ValueError if isinstance(given, float) else TypeError
-        raise kind(f"timeout={given!r}: expected seconds, or None for what was given to open()")
 
 
 def _remove(directory: str, process: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Optional, TypeVar, overload
 
 from ..engines import Durability
 from ..late import load_with_true_times
-from ..numeric import is_number
+from ..numeric import checked_seconds, is_number
 from ..schema.schema import Schema
 from ..shown import refuse_options
 from ..store import openstores
@@ -140,7 +140,9 @@ def open(
     if unknown:
         refuse_options("open", unknown, open.__kwdefaults__ or (), _INSTEAD)
     flushes = durability != "full" and path is not None and not readonly
-    _check_options(durability, layout, mode, timeout, flush_every, flushes=flushes)
+    _check_options(durability, layout, mode, flush_every, flushes=flushes)
+    if timeout is not None:
+        timeout = checked_seconds("timeout", timeout, ", or None to wait forever")
     if not lock and not readonly:
         raise ValueError("lock=False is for reading: add readonly=True, or leave it out")
     if layout == "raw" and path is None:
@@ -171,10 +173,8 @@ def open(
     )
 
 
-def _check_options(
-    durability: object, layout: object, mode: object, timeout: Any, flush_every: Any, *, flushes: bool
-) -> None:
-    """Raise `ValueError` for an option with a value that it cannot have. *flushes*: there is something to flush."""
+def _check_options(durability: object, layout: object, mode: object, flush_every: Any, *, flushes: bool) -> None:
+    """Raise ValueError for an option with a value that it cannot have. *flushes*: there is something to flush."""
     if durability not in ("full", "commit", "none"):
         raise ValueError(f"durability={durability!r}: expected 'full', 'commit' or 'none'")
     if layout not in ("tables", "classic", "raw"):
@@ -184,8 +184,6 @@ def _check_options(
             f"mode={mode!r}: expected the mode of new files, with which the owner reads and writes, such as 0o600"
             + ("; to open a file to read, give readonly=True" if isinstance(mode, str) else "")
         )
-    if timeout is not None and (not is_number(timeout) or not timeout >= 0):
-        raise ValueError(f"timeout={timeout!r}: expected seconds, 0 or more, or None to wait forever")
     if flush_every is not None and not (flushes and is_number(flush_every) and flush_every > 0):
         raise ValueError(
             f"flush_every={flush_every!r} takes a number of seconds, and a file opened to write with durability "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..numeric import is_number
+from ..numeric import checked_seconds
 from .state import DatabaseState
 
 if TYPE_CHECKING:
@@ -91,10 +91,8 @@ class Settings(DatabaseState):
 
     @long_read.setter
     def long_read(self, seconds: float) -> None:
-        if not is_number(seconds) or not seconds >= 0:
-            raise ValueError(f"long_read={seconds!r}: expected seconds, 0 or more, or math.inf for no warning")
         store = self._open_store
-        store.ages.warn_after(seconds)
+        store.ages.warn_after(checked_seconds("long_read", seconds, ", or math.inf for no warning"))
         store.disturb()
 
     @property

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
+from ..namedtuples import NamedTuple
+from ..protocols import Protocol
 
 
-class State(Protocol):
-    """A committed state of a damaged file, as far as it can be read."""
+class Record(NamedTuple):
+    """A record of a damaged file. *value*: None if it cannot be read. *tree*: the keyspace that it names, if any."""
 
-    @property
-    def newest(self) -> bool:
-        """Whether no later state can be read."""
-        ...
-
-    @property
-    def problems(self) -> list[str]:
-        """The problems found so far, in words."""
-        ...
-
-    def afresh(self) -> State:
-        """The same state, unread: if a page is met twice, that is a problem."""
-        ...
-
-    def main(self) -> Iterable[Record]:
-        """The records of the main keyspace, in order."""
-        ...
-
-    def records(self, name: str, tree: Any) -> Iterable[Record]:
-        """The records of another keyspace, in order; *name* is for the texts of `problems`."""
-        ...
+    key: bytes
+    value: Optional[bytes]
+    tree: Optional[Any]
 
 
 class Tree(Protocol):
@@ -46,22 +26,24 @@ class Tree(Protocol):
         ...
 
 
-class Record(Protocol):
-    """A record of a damaged file."""
+class State(Protocol):
+    """A committed state of a damaged file, as far as it can be read."""
 
-    @property
-    def key(self) -> bytes:
-        """Its key."""
+    newest: bool
+    """No later state can be read."""
+    problems: list[str]
+    """The problems found so far, in words."""
+
+    def afresh(self) -> State:
+        """The same state, unread: if a page is met twice, that is a problem."""
         ...
 
-    @property
-    def value(self) -> Optional[bytes]:
-        """Its value; None if that cannot be read."""
+    def main(self) -> Iterable[Record]:
+        """The records of the main keyspace, in order."""
         ...
 
-    @property
-    def tree(self) -> Optional[Any]:
-        """The keyspace that the record names, a `Tree`, if it names one."""
+    def records(self, name: str, tree: Any) -> Iterable[Record]:
+        """The records of another keyspace, in order; *name* is for the texts of `problems`."""
         ...
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Optional
+from typing import Any, Literal, Optional
 
 from ..namedtuples import NamedTuple
+from ..protocols import Protocol
 from .damaged import Remains
 from .environment import Environment, Handle
-
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
 
 Told = Callable[[int, int], object]
 """Is told how many bytes, or pages, are done, and of how many."""
@@ -86,40 +82,20 @@ class Engine(Protocol):
 
     # -- what it can do -------------------------------------------------------------------------------------------
 
-    @property
-    def names_in_main(self) -> bool:
-        """Whether the names of keyspaces are keys of the main one, where other programs may also write."""
-        ...
-
-    @property
-    def nests(self) -> bool:
-        """Whether there are transactions inside write transactions (``begin(parent=)``)."""
-        ...
-
-    @property
-    def lends(self) -> bool:
-        """Whether a transaction inside a write transaction may be that of another thread, one at a time."""
-        ...
-
-    @property
-    def abandons(self) -> bool:
-        """Whether transactions have a method ``abandon``, which aborts, waits for nothing, and suits every thread."""
-        ...
-
-    @property
-    def is_local(self) -> bool:
-        """Whether all processes that have the store open are on this machine, as far as known: False before `open`."""
-        ...
-
-    @property
-    def can_grow(self) -> bool:
-        """Whether the user set no limit, so that `grow` makes room."""
-        ...
-
-    @property
-    def limited(self) -> bool:
-        """Whether to call `require_room` before commits."""
-        ...
+    names_in_main: bool
+    """Whether the names of keyspaces are keys of the main one, where other programs may also write."""
+    nests: bool
+    """Whether there are transactions inside write transactions (``begin(parent=)``)."""
+    lends: bool
+    """Whether a transaction inside a write transaction may be that of another thread, one at a time."""
+    abandons: bool
+    """Whether transactions have a method ``abandon``, which aborts, waits for nothing, and suits every thread."""
+    is_local: bool
+    """Whether all processes that have the store open are on this machine, as far as known: False before `open`."""
+    can_grow: bool
+    """Whether the user set no limit, so that `grow` makes room."""
+    limited: bool
+    """Whether to call `require_room` before commits."""
 
     @property
     def moves(self) -> bool:

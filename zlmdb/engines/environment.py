@@ -8,12 +8,9 @@ modules. Keys sort as unsigned bytes; if one key begins with another, the shorte
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
+from typing import Any, Literal, Optional, Union, overload
 
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
+from ..protocols import Protocol
 
 Data = Union[bytes, memoryview]
 """What an engine reads: bytes, or with ``buffers=True`` a memoryview that is valid inside its transaction only."""

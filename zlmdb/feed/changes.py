@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, Uni
 from .. import errors
 from ..locks import monotonic
 from ..missingattributes import tell_each
+from ..numeric import checked_seconds
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
@@ -24,7 +25,7 @@ from . import log
 from .advice import OF_CHANGES
 from .change import Change, Codecs
 from .doorbell import PATIENCE, AsyncWait, Doorbell, Wait
-from .given import check_consumer, check_number, check_timeout, check_whole
+from .given import check_consumer, check_number, check_whole
 from .policy import Feed
 from .recorder import Present, present
 
@@ -53,7 +54,8 @@ class Changes(Generic[K, V]):
     def __init__(
         self, db: Any, table: Any, after: Optional[int], consumer: Optional[str], timeout: Optional[float]
     ) -> None:  # fmt: skip
-        check_timeout(timeout)
+        if timeout is not None:
+            timeout = checked_seconds("timeout", timeout, ", or None to wait for ever")
         if after is not None:
             check_number(after, "after=", "the number of a change, or 0 for all")
         if consumer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..numeric import is_number, is_whole
+from ..numeric import is_whole
 from ..shown import shortened
 from .change import Change
 
@@ -27,17 +27,6 @@ def check_whole(given: Any, what: str, meant: str) -> None:
 
 def _end(what: str) -> str:
     return ")" if "(" in what else ""
-
-
-def check_timeout(given: Any) -> None:
-    """Raise TypeError or ValueError unless *given* is a number of seconds, or None."""
-    meant = "expected seconds, 0 or more, or None to wait for ever"
-    if given is None:
-        return
-    if not is_number(given):
-        raise TypeError(f"timeout={shortened(given)}: {meant}")
-    if not given >= 0:
-        raise ValueError(f"timeout={given!r}: {meant}")
 
 
 def _is_storable(text: str) -> bool:

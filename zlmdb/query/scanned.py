@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
+from ..protocols import Protocol
 
 _value_of = itemgetter(1)
 

@@ -34,7 +34,7 @@ from . import indexbuilding
 from .comparison import compare, unfinished
 from .contents import open_handle
 from .declaration import Declaration
-from .indexbuilding import empty_index, forget_index, is_steady
+from .indexbuilding import is_steady, remove_index
 from .links import SHOWN, dangling
 from .links import record as record_links
 from .storages import known_indexes, storage_of
@@ -196,8 +196,7 @@ class _Builder:
             if slot is not None and slot.building:
                 names, slot = unfinished(slot, declared), slot.copy()
                 for name in names:
-                    empty_index(self._catalogue, slot, name, txn, open_space)
-                    links = "link" in forget_index(self._catalogue, slot, name, txn) or links
+                    links = "link" in remove_index(self._catalogue, slot, name, txn, open_space) or links
                 with self._catalogue.batch(txn):
                     self._catalogue.write(txn, slot)
         if links:

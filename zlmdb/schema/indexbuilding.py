@@ -40,8 +40,7 @@ def build_index(making: FileChange, declared: Declaration, name: str) -> None:
         slot.indexes[name] = definition if number is None else {**definition, "slot": number}
     else:
         if name in slot.indexes:  # it adopts a table now, or does so no more
-            empty_index(catalogue, slot, name, txn, open_space)
-            forget_index(catalogue, slot, name, txn)
+            remove_index(catalogue, slot, name, txn, open_space)
         catalogue.add_index(txn, slots, slot, name, definition)
         # A program that knew an index of this name before may have written entries.
         empty_index(catalogue, slot, name, txn, open_space)
@@ -78,8 +77,15 @@ def drop_undeclared(making: FileChange, slot: Slot, declared: Declaration) -> No
     """Drop the indexes that the program does not declare."""
     for name in undeclared_indexes(slot, declared):
         log.warning("index %s.%s is no longer declared: dropped, as requested", slot.name, name)
-        empty_index(making.catalogue, slot, name, making.txn, making.open_space)
-        forget_index(making.catalogue, slot, name, making.txn)
+        remove_index(making.catalogue, slot, name, making.txn, making.open_space)
+
+
+def remove_index(
+    catalogue: Catalogue, slot: Slot, name: str, txn: Transaction, open_space: OpenSpace
+) -> dict[str, Any]:  # fmt: skip
+    """Delete the entries of an index, and take it out of the definition of its table; returns its own."""
+    empty_index(catalogue, slot, name, txn, open_space)
+    return forget_index(catalogue, slot, name, txn)
 
 
 def forget_index(catalogue: Catalogue, slot: Slot, name: str, txn: Transaction) -> dict[str, Any]:
@@ -113,8 +119,7 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float]) -
             raise KeyError(
                 f"no index {index!r} of table {table!r} in the file: there are {', '.join(slot.indexes) or 'none'}"
             )
-        empty_index(catalogue, slot, index, txn, open_space)
-        is_link = "link" in forget_index(catalogue, slot, index, txn)
+        is_link = "link" in remove_index(catalogue, slot, index, txn, open_space)
         with catalogue.batch(txn):
             catalogue.write(txn, slot)
         if is_link:

@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 
 from .. import errors
 from ..loops import running_loop
-from .writerlock import PATIENCE
+from .processlock import PATIENCE
 
 if TYPE_CHECKING:
     from .groups import Groups
@@ -25,19 +25,23 @@ R = TypeVar("R")
 
 
 class Awaited:
-    """A *future* of the running loop, which is told by another thread; with the methods that a group calls."""
+    """A *future* of the running loop, which is told by another thread; with the methods that a group calls.
 
-    __slots__ = ("_outbox", "desk", "future")
+    If it is *kept*, the function runs even if its task is cancelled before.
+    """
 
-    def __init__(self, desks: Desks) -> None:
+    __slots__ = ("_kept", "_outbox", "desk", "future")
+
+    def __init__(self, desks: Desks, kept: bool) -> None:
         loop = running_loop()
         self.desk = desks.desk(loop)
         self.future: Future[Any] = loop.create_future()
         self._outbox = desks.outbox
+        self._kept = kept
 
     def set_running_or_notify_cancel(self) -> bool:
-        """Whether the function is to run: nobody has cancelled its task."""
-        return not self.future.cancelled()
+        """Whether the function is to run: nobody has cancelled its task, or it is kept."""
+        return self._kept or not self.future.cancelled()
 
     def set_result(self, result: Any) -> None:
         """Have the task told with the next `post`."""
@@ -50,16 +54,6 @@ class Awaited:
             error = RuntimeError("the function raised StopIteration")
             error.__cause__ = exception
         self._outbox.append((self, error, True))
-
-
-class Kept(Awaited):
-    """As `Awaited`, of a function that runs even if its task is cancelled before."""
-
-    __slots__ = ()
-
-    def set_running_or_notify_cancel(self) -> bool:
-        """It is to run in any case."""
-        return True
 
 
 class Desks:
@@ -89,7 +83,7 @@ class Desks:
 
     def awaited(self, kept: bool) -> Awaited:
         """For a task of the running loop."""
-        return Kept(self) if kept else Awaited(self)
+        return Awaited(self, kept)
 
     def post(self) -> None:
         """Tell the tasks what is in the outbox."""

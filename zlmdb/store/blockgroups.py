@@ -34,9 +34,10 @@ from .. import errors
 from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
-from .holds import Hold, is_stopped, taken_lock, wake, wake_some, withdraw
+from .holds import NEVER_SO_MANY, Gathering, Hold, is_stopped, taken_lock, wake, wake_some, withdraw
+from .processlock import PATIENCE
 from .store import Store
-from .writerlock import PATIENCE, WriterLock
+from .writerlock import WriterLock
 
 _LOOK_AGAIN = 0.05  # seconds after which a waiting thread looks whether the other one still exists
 _LINGER = 0.1  # seconds without work after which the lender ends
@@ -44,7 +45,6 @@ _SHORTEST = 0.002  # seconds that a group takes blocks for, however fast the dis
 _GATHER = 0.5  # of the time of a commit: what the lender waits for those who were in the group before
 _FAST = 0.00006  # seconds of a commit that takes no longer than to hand the transaction over: there is nothing to share
 _REST = 1.0  # seconds after which such a disk is tried again
-_NOBODY = 1 << 30
 _NONE = (None,)
 _take: Callable[[Any], Any] = vars(deque)["popleft"]
 _PAUSE = 0.001  # seconds between two looks whether the lender has ended its transaction
@@ -126,7 +126,8 @@ class Turns:
         self.queue: deque[Turn] = deque()
         self._lenders: dict[int, threading.Thread] = {}  # at most one, at 0
         self._work = taken_lock()
-        self._wanted = 1  # so many have to wait, until the lender is woken
+        self._gathering = Gathering(self._work)
+        self._gathering.wanted = 1
         self._members: list[Turn] = []  # of the present group
         self._until = 0.0  # when it takes no more of them
         self._recent = 1  # blocks in the last group
@@ -217,7 +218,7 @@ class Turns:
         if not self._lenders:
             with suppress(RuntimeError):  # no more threads, or the program ends: they will see that nobody leads
                 threading.Thread(target=self._lend, name="zlmdb-commit", daemon=True).start()
-        elif len(self.queue) >= self._wanted:
+        elif len(self.queue) >= self._gathering.wanted:
             wake(self._work)
 
     # -- the lender -----------------------------------------------------------------------------------------------
@@ -235,9 +236,9 @@ class Turns:
 
     def _work_off(self) -> None:
         while True:
-            self._wanted = 1
+            self._gathering.wanted = 1
             if self.queue:
-                self._wanted = _NOBODY
+                self._gathering.wanted = NEVER_SO_MANY
                 self._lead()
                 self._gather()
             elif self._ended or not self._work.acquire(timeout=_LINGER):
@@ -307,14 +308,6 @@ class Turns:
 
     def _gather(self) -> None:
         """Wait a little for those of the last group, who have just been released and may come again."""
-        until = _clock() + self._commit * _GATHER
-        self._wanted = self._recent
-        try:
-            while len(self.queue) < self._recent:
-                left = until - _clock()
-                if left <= 0:
-                    break
-                self._work.acquire(timeout=left)
-        finally:
-            if not self.queue:
-                self._lock.uncall(self._txn._hold)
+        self._gathering.wait(self.queue, self._recent, self._commit * _GATHER)
+        if not self.queue:
+            self._lock.uncall(self._txn._hold)

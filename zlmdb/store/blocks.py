@@ -17,14 +17,13 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache, partial
 from operator import attrgetter
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Optional
 from weakref import ref
 
-from ..handlers import OURS, SUSPENDS
+from ..handlers import clear_ended
 
 Leave = Callable[[Optional[type[BaseException]], Optional[BaseException], Optional[TracebackType]], None]
 COUNTS_REFERENCES = sys.implementation.name == "cpython"
@@ -101,15 +100,7 @@ class SchemaExit(property):
 
 def clear_frames(*objects: Any) -> bool:
     """Remove *objects* from frames of zlmdb that an interrupt ended and a traceback keeps; false if there are none."""
-    cleared = False
-    frames = [one for one in gc.get_referrers(*objects) if isinstance(one, FrameType)]
-    for frame in frames:
-        code = frame.f_code
-        if code.co_filename.startswith(OURS) and not code.co_flags & SUSPENDS:
-            with suppress(RuntimeError):  # the function runs, here or in another thread
-                frame.clear()
-                cleared = True
-    return cleared
+    return any([clear_ended(one) for one in gc.get_referrers(*objects) if isinstance(one, FrameType)])
 
 
 def was_kept(block: Any) -> bool:

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from concurrent.futures._base import FINISHED, PENDING, RUNNING
 from contextlib import suppress
 from threading import Condition
-from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from .. import errors
 from ..locks import SafeCondition, monotonic
@@ -27,24 +27,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _CANCELLED, _RUNS = "cancelled", "runs"
-
-
-class Told(Protocol):
-    """What a caller that does not wait has of its function: a `Future`, or the like."""
-
-    def set_running_or_notify_cancel(self) -> bool:
-        """Whether the function is to run."""
-        ...
-
-    def set_result(self, result: Any) -> None:
-        """The function is stored."""
-        ...
-
-    def set_exception(self, exception: BaseException) -> None:
-        """The function has failed."""
-        ...
-
-
 _LOOK_AGAIN = 0.05  # seconds after which a thread that has a write transaction open looks whether it waits for itself
 _NESTED = (
     "this thread would wait for ever: what was submitted is run when the write transaction that it has open has ended, "

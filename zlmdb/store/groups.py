@@ -29,8 +29,8 @@ from .. import errors
 from ..locks import monotonic as _clock
 from . import programend
 from .futures import Submitted
-from .holds import is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
-from .members import Gathering, Member, Own, Runs, any_of, cancelled, is_own
+from .holds import Gathering, is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
+from .members import Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
@@ -66,7 +66,7 @@ class Groups:
         self._submitted: dict[Member, Member] = {}  # in order; until their futures know
         self._lead = WriterLock(None)
         self._recent = 1  # members of the last group
-        self._gathering = Gathering()
+        self._gathering = Gathering(taken_lock())
         self._commit = 0.0  # seconds that its commit took
         self._wary = 0  # so many functions are to run in savepoints of their own
         self._worker: Optional[threading.Thread] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from contextlib import suppress
 from types import BuiltinFunctionType, FrameType
 from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
@@ -13,6 +13,7 @@ from weakref import ref
 
 from .. import errors
 from ..handlers import OURS
+from ..locks import monotonic as _clock
 
 if TYPE_CHECKING:
     from .blockgroups import Turn
@@ -74,6 +75,37 @@ def wake(lock: Any) -> None:
     if lock.locked():  # else it was woken already: to find that out by an error takes longer
         with _AWAKE:  # by another thread, just now
             lock.release()
+
+
+NEVER_SO_MANY = 1 << 30
+"""More than are in any queue."""
+
+
+class Gathering:
+    """Whoever leads a group, and waits for others before it begins. The lock *here* wakes it."""
+
+    def __init__(self, here: Any) -> None:
+        self.wanted = NEVER_SO_MANY
+        """When so many are in the queue, wake it."""
+        self._here = here
+
+    def wait(self, queue: Sized, count: int, seconds: float) -> None:
+        """Wait until *count* are in the *queue*, but no longer than so many *seconds*."""
+        until = _clock() + seconds
+        self.wanted = count
+        try:
+            while len(queue) < count:
+                left = until - _clock()
+                if left <= 0:
+                    break
+                self._here.acquire(timeout=left)
+        finally:
+            self.wanted = NEVER_SO_MANY
+
+    def end(self) -> None:
+        """All are there."""
+        self.wanted = NEVER_SO_MANY
+        wake(self._here)
 
 
 def origin(transaction: Any) -> str:

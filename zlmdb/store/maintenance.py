@@ -15,7 +15,7 @@ from .readers import Ages
 
 if TYPE_CHECKING:
     from ..engines import Environment
-    from .closing import Closing
+    from .admission import Closing
     from .gate import Gate
 
 

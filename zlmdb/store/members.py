@@ -5,19 +5,21 @@ from __future__ import annotations
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from opcode import opname
-from typing import Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import code_of
 from ..locks import monotonic as _clock
-from .futures import Told
-from .holds import taken_lock, wake
+from ..protocols import Protocol
+from .holds import wake
 from .results import BODIES, refuse_body
 from .transaction import committed
 
-_NOBODY = 1 << 30
+if TYPE_CHECKING:
+    from .asyncfutures import Awaited
+    from .futures import Submitted
 
 
 class Member:
@@ -32,7 +34,9 @@ class Member:
     error: Optional[BaseException] = None
     hooks: Sequence[Callable[[bool], object]] = ()
 
-    def __init__(self, fn: Callable[[Any], Any], woken: Any, future: Optional[Told] = None) -> None:
+    def __init__(
+        self, fn: Callable[[Any], Any], woken: Any, future: Union[Submitted[Any], Awaited, None] = None
+    ) -> None:  # fmt: skip
         self.fn = fn
         self.context: Context = copy_context()
         self.future = future
@@ -75,33 +79,6 @@ class Runs(Protocol):
     def _run_alone(self, fn: Callable[[Any], Any], write: bool) -> Any:
         """The result of *fn* in a transaction of its own."""
         ...
-
-
-class Gathering:
-    """A leader that waits for others before it begins."""
-
-    def __init__(self) -> None:
-        self.wanted = _NOBODY
-        """When so many are in the queue, call `end`."""
-        self._here = taken_lock()
-
-    def wait(self, queue: Sized, count: int, seconds: float) -> None:
-        """Wait until *count* are in the *queue*, but no longer than so many *seconds*."""
-        until = _clock() + seconds
-        self.wanted = count
-        try:
-            while len(queue) < count:
-                left = until - _clock()
-                if left <= 0:
-                    break
-                self._here.acquire(timeout=left)
-        finally:
-            self.wanted = _NOBODY
-
-    def end(self) -> None:
-        """All are there."""
-        self.wanted = _NOBODY
-        wake(self._here)
 
 
 Own = Callable[[Member, BaseException], bool]

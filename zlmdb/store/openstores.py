@@ -183,7 +183,8 @@ def _shared(opening: Opening, handle: Any) -> Store:
     key = engine.identity()
     store = None if key is None else _stores.get(key)
     if store is None:
-        store = _new(opening, engine)
+        store = Store(engine, opening.layout)
+        _unprepared[store] = locks.lock()
         key = engine.identity()
         if key is not None:
             _stores[key], _handles[key] = store, handle
@@ -191,12 +192,6 @@ def _shared(opening: Opening, handle: Any) -> Store:
         _check_sharing(store, opening)
         if key is not None and present(opening) is None:
             _handles[key] = handle
-    return store
-
-
-def _new(opening: Opening, engine: Engine) -> Store:
-    store = Store(engine, opening.layout)
-    _unprepared[store] = locks.lock()
     return store
 
 

@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 from .. import errors
 from ..keys import KeyCodec
 from ..namedtuples import NamedTuple
+from ..protocols import Protocol
 from ..shown import shortened
 from ..store.ranges import TOP, after, prefixed_keys
 from ..values.base import Serializer
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from ..engines import Transaction
     from ..query.programs import Programs
     from .indexstorage import IndexStorage
     from .keyfield import KeyField
     from .links import Link
     from .upkeep import Follower
-else:
-    Protocol = object  # only type checkers ask; a class of a Protocol takes several times as long to make
 
 K = TypeVar("K")
 V = TypeVar("V")

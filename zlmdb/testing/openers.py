@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypeVar
+from typing import Any, Literal, Optional, TypeVar
 
 from .. import errors
 from ..database.database import Database
 from ..database.opening import open as open_database
+from ..protocols import Protocol
 from ..schema.schema import Schema
-
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
 
 S = TypeVar("S", bound=Schema)
 Place = Literal["memory", "file"]

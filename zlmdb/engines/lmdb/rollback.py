@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 import lmdb
 
-from ...handlers import OURS, SUSPENDS
+from ...handlers import OURS, SUSPENDS, clear_ended
 from ...locks import undisturbed
 
 _STEPS = 4  # such as from a transaction to a method of it, to a tuple, to the cell of a closure, and to a frame
@@ -79,9 +79,6 @@ def _release_referrers(held: list[Any]) -> None:
         found = [one for one in referrers if isinstance(one, _CARRIERS)]
         for one in referrers:
             if isinstance(one, FrameType):
-                code = one.f_code
-                if code.co_filename.startswith(OURS) and not code.co_flags & SUSPENDS:
-                    with suppress(RuntimeError):  # it runs, here or in another thread
-                        one.clear()
+                clear_ended(one)
         if not found:
             return
