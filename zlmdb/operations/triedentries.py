@@ -62,7 +62,7 @@ class TriedEntries:
         end = self._ends[-1]
         try:
             if self._file is None:
-                self._file = self._held.enter_context(tempfile.TemporaryFile())
+                self._file = self._held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - as a block
             for key in self._keys:
                 self._file.write(_LENGTH.pack(len(key)))
                 self._file.write(key)
