@@ -681,3 +681,73 @@ def test_a_job_that_an_interrupted_caller_never_saw_is_given_back(db: zlmdb.Data
         with db.read() as t:
             assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)]
     assert at > 10
+
+
+# -- more jobs whose time has come than one claim makes ready ---------------------------------------------------------
+
+
+def put_more_than_one_claim_makes_ready(db: zlmdb.Database[Store]) -> None:
+    """The later a delay ends, the higher is the priority; and two jobs of a worker that died come before them all."""
+    with db.write() as t:
+        for number in range(2):
+            t.jobs.put(f"died {number}", priority=100 + number)
+            assert t.jobs.claim(lease=8 - number) is not None
+        for number in range(7):
+            t.jobs.put(str(number), delay=number, priority=number)
+        t.jobs.put("first", priority=-1)
+    NOW[0] += 10
+
+
+IN_ORDER = ["died 1", "died 0", *map(str, reversed(range(7))), "first"]
+
+
+def test_a_worker_gets_the_highest_priority_of_all_jobs_whose_time_has_come(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of high priority came after lower ones, for which the first 1000 delays had ended."""
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    assert [worker.get(timeout=0).body for _ in IN_ORDER] == IN_ORDER
+    with pytest.raises(TimeoutError):
+        worker.get(timeout=0)
+
+
+def test_a_task_gets_the_highest_priority_of_all_jobs_whose_time_has_come(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+
+    async def main() -> list[str]:
+        return [(await worker.aget(timeout=0)).body for _ in IN_ORDER]
+
+    assert asyncio.run(main()) == IN_ORDER
+
+
+def test_a_claim_makes_no_more_jobs_ready_than_one_transaction_should(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    with db.write() as t:
+        for left in (4, 2, 0):
+            assert t.jobs.claim() is not None
+            assert t.jobs.delayed.count() == left
+
+
+def test_jobs_that_cannot_be_decoded_leave_the_order_of_the_others(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    with db.write() as t:
+        keys = t.jobs.delayed.keys().all()  # of the jobs 1 to 6
+        for key in (keys[0], keys[4]):
+            t.jobs._raw.put(t.jobs._storage.encode_key(key), b"\xc1", db=t.jobs._db)
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    expected = [body for body in IN_ORDER if body not in ("1", "5")]
+    assert [worker.get(timeout=0).body for _ in expected] == expected
+    with db.read() as t:
+        assert t.jobs.dead.keys().count() == 2

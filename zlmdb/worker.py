@@ -81,14 +81,20 @@ class Worker(Generic[T]):
     def _get(self, timeout: Optional[float], mine: list[Lease[T]]) -> Lease[T]:
         """As `get`; *mine* has the lease as soon as there is one, for a caller that is interrupted."""
 
-        def claim(t: Any) -> Optional[Lease[T]]:
-            lease = self._claim(t)
+        def claim(t: Any) -> tuple[Optional[Lease[T]], bool]:
+            lease, more = self._claim(t)
             mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
-            return lease
+            return lease, more
+
+        def claimed() -> Optional[Lease[T]]:
+            while True:
+                lease, more = self._db.run(claim)
+                if lease is not None or not more:
+                    return lease
 
         waits = _Waits(timeout)
         pause = self._pause()
-        found = self._db.run(claim) if pause == 0 else None
+        found = claimed() if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)  # raises without a pipe if there is no time to wait
@@ -100,7 +106,7 @@ class Worker(Generic[T]):
         with self._bell().listen() as wait:
             while True:
                 pause = self._pause()
-                found = self._db.run(claim) if pause == 0 else None
+                found = claimed() if pause == 0 else None
                 if found is not None:
                     return found
                 wait(waits.next(pause))
@@ -197,18 +203,21 @@ class Worker(Generic[T]):
 
     async def _aclaim(self) -> Optional[Lease[T]]:
         loop = running_loop()  # raises before anything is claimed
-        await self._db._refuse_to_wait()
-        future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
-        try:
-            return await waits_for(future, loop)
-        except BaseException:  # it is cancelled, or collected after the end of its loop
-            if not future.cancel():
-                future.add_done_callback(self._claimed_for_nobody)
-            raise
+        while True:
+            await self._db._refuse_to_wait()
+            future: Future[tuple[Optional[Lease[T]], bool]] = self._db.submit(self._claim)
+            try:
+                lease, more = await waits_for(future, loop)
+            except BaseException:  # it is cancelled, or collected after the end of its loop
+                if not future.cancel():
+                    future.add_done_callback(self._claimed_for_nobody)
+                raise
+            if lease is not None or not more:
+                return lease
 
-    def _claimed_for_nobody(self, future: Future[Optional[Lease[T]]]) -> None:
+    def _claimed_for_nobody(self, future: Future[tuple[Optional[Lease[T]], bool]]) -> None:
         if not future.cancelled() and future.exception() is None:
-            lease = future.result()
+            lease, _ = future.result()
             if lease is not None:
                 self._db.submit(lambda t: self._released(t, lease))
 
@@ -226,8 +235,9 @@ class Worker(Generic[T]):
             raise TypeError(f"the function of the worker returns {given!r}, no queue: Worker(db, lambda t: t.jobs)")
         return found
 
-    def _claim(self, t: Any) -> Optional[Lease[T]]:
-        return self._queue(t).claim(lease=self._seconds)
+    def _claim(self, t: Any) -> tuple[Optional[Lease[T]], bool]:
+        """The next job, or None where more jobs have to be made ready before it is known which one it is."""
+        return self._queue(t)._claim(self._seconds, sorts=True)
 
     def _pause(self) -> Optional[float]:
         """`Queue.pause`, in a snapshot: a worker that waits disturbs no writer."""
