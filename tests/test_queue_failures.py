@@ -9,13 +9,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
 import zlmdb
+from zlmdb import notifier
 from zlmdb import worker as workers
 from zlmdb.database import calls
+from zlmdb.feed import doorbell
+from zlmdb.store import asyncfutures
 from zlmdb.testing.faults import inject
 
 from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instructions
@@ -23,6 +27,7 @@ from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instruction
 NOW = [1000.0]
 _MOST = (1 << 63) - 1
 FILES = {workers.__file__, calls.__file__}
+ASYNC_FILES = {*FILES, doorbell.__file__, notifier.__file__, asyncfutures.__file__}
 
 
 class Jobs(zlmdb.Queue[str], lease=30, attempts=3, backoff=10, clock=lambda: NOW[0]): ...
@@ -680,6 +685,77 @@ def test_a_job_that_an_interrupted_caller_never_saw_is_given_back(db: zlmdb.Data
             worker.release(lease)
         with db.read() as t:
             assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)]
+    assert at > 10
+
+
+def outside_of_reads(code: Any) -> set[int]:
+    """As `handled_at`. What is interrupted as it begins to read leaves the transaction to the garbage collector."""
+    return set() if code.co_name in ("_pause", "_bell", "_queue") else handled_at(code)
+
+
+class Stepped:
+    """A coroutine that is interrupted at the instruction number *at*; nothing else of its event loop is."""
+
+    def __init__(self, coroutine: Any, at: int) -> None:
+        self._steps = coroutine.__await__()
+        self._at = at
+        self.count = 0
+
+    def __await__(self) -> Any:
+        send = partial(self._steps.send, None)
+        while True:
+            with interrupting(self._at - self.count, ASYNC_FILES.__contains__, outside_of_reads) as counted:
+                try:
+                    waits_for = send()
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    self.count += counted[0]
+            try:
+                yield waits_for
+                send = partial(self._steps.send, None)
+            except BaseException as error:
+                send = partial(self._steps.throw, error)
+
+
+async def whole(stepped: Stepped) -> Any:
+    return await stepped
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # interrupted just before that
+@traces_instructions
+def test_a_job_that_an_interrupted_task_never_saw_is_given_back(db: zlmdb.Database[Store], waits: bool) -> None:
+    """Also where the interrupt comes as the task, which has waited for the job, stops to listen."""
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    if not waits:
+        worker.put("a")
+
+    async def attempt(at: int) -> tuple[int, Any]:
+        getting = Stepped(worker.aget(20), at)
+        task = asyncio.ensure_future(whole(getting))
+        if waits:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await db.arun(lambda t: t.jobs.put("a"))
+        [found] = await asyncio.gather(task, return_exceptions=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return getting.count, found
+
+    at = count = 0
+    while count == at:
+        at += 1
+        count, found = asyncio.run(attempt(at))
+        db.submit(lambda t: None).result(10)
+        db.submit(lambda t: None).result(10)
+        if not isinstance(found, BaseException):
+            worker.release(found)
+        elif not isinstance(found, INTERRUPTS):
+            raise found
+        with db.write() as t:
+            assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)], (at, found)
+            if waits:
+                t.jobs.clear()
     assert at > 10
 
 
