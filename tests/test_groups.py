@@ -427,6 +427,54 @@ def test_a_submitted_function_alone_gets_what_is_no_exception_of_a_program(db: A
         assert sorted(t.numbers) == [0, 2]
 
 
+class OfTheProgram(BaseException): ...
+
+
+def raises() -> None:
+    raise OfTheProgram
+
+
+def exits() -> None:
+    sys.exit(3)
+
+
+def exits_by_name() -> None:
+    from sys import exit
+
+    exit()
+
+
+@pytest.mark.parametrize("end", [raises, exits, exits_by_name])
+def test_a_function_alone_gets_what_it_raises_although_another_thread_runs_it(db: Any, end: Any) -> None:
+    """The thread that led the group got the SystemExit of another one's function, and its own one was undone."""
+    found: dict[int, object] = {}
+
+    def run(number: int) -> None:
+        def fn(t: Any) -> int:
+            t.numbers[number] = number
+            if number == 1:
+                end()
+            return number
+
+        try:
+            found[number] = db.run(fn)
+        except BaseException as error:
+            found[number] = type(error)
+
+    db.submit(put(9)).result(20)  # there is a group commit from now on
+    with db.write():  # so that they wait for each other
+        threads = []
+        for number in range(3):
+            threads.append(threading.Thread(target=run, args=(number,)))
+            threads[-1].start()
+            wait_until(lambda most=number: len(db._groups._queue) > most)
+    for thread in threads:
+        thread.join(60)
+    assert found == {0: 0, 1: OfTheProgram if end is raises else SystemExit, 2: 2}
+    with db.read() as t:
+        assert sorted(t.numbers) == [0, 2, 9]
+
+
 def test_what_is_cancelled_before_its_turn_never_runs(db: Any) -> None:
     with db.write():
         futures = [db.submit(put(n)) for n in range(5)]

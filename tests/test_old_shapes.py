@@ -603,3 +603,76 @@ def test_a_dry_run_without_room_for_what_later_steps_read_says_so(path: Path, mo
         with pytest.raises(zlmdb.DiskError, match="copied into a temporary file in .*none"):
             db.migrate(dry_run=True)
         assert [one.version for one in db.migrate()] == [1, 2]
+
+
+Named = model(title=str, age=(str, ""))
+
+
+def renaming(t: Any, old: Any) -> None:
+    old.rewrite("users", lambda key, row: {"title": row["name"], "age": row["age"]})
+
+
+@pytest.mark.parametrize("run", [400, 4 << 20])
+def test_a_dry_run_tries_a_new_unique_index_as_the_migration_builds_it(
+    path: Path, run: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In sorted runs, of 400 bytes or of megabytes, which find two owners however far they are apart."""
+    monkeypatch.setattr("zlmdb.operations.triedentries._RUN", run)
+    with zlmdb.open(path, schema(users=table(First)), durability="none") as db, db.write() as t:
+        t.users.update({n: First(f"Nr{n * 37 % 100:02}", str(n)) for n in range(100)})
+    today = schema(renaming, users=table(Named, by_title=zlmdb.UniqueIndex[str]("title")))
+    with zlmdb.open(path, today) as db:
+        assert [one.puts for one in db.migrate(dry_run=True)] == [200]
+    with zlmdb.open(path, schema(users=table(First))) as db, db.write() as t:
+        t.users[200] = First("Nr00", "200")
+    texts = set[str]()
+    with zlmdb.open(path, today) as db:
+        for dry_run in (True, False):
+            with pytest.raises(zlmdb.DuplicateKey, match="Nr00") as caught:
+                db.migrate(dry_run=dry_run)
+            texts.add(str(caught.value))
+    assert len(texts) == 1
+
+
+def test_a_dry_run_tries_a_new_unique_index_in_little_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zlmdb.operations.triedentries._RUN", 50_000)
+    tracemalloc = pytest.importorskip("tracemalloc")  # PyPy has none
+    with zlmdb.open(path, schema(users=table(First)), durability="none") as db, db.write() as t:
+        t.users.update({n: First(f"{n:0400}") for n in range(5000)})
+    today = schema(renaming, users=table(Named, by_title=zlmdb.UniqueIndex[str]("title")))
+    with zlmdb.open(path, today) as db:
+        tracemalloc.start()
+        try:
+            assert [one.puts for one in db.migrate(dry_run=True)] == [10_000]
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 1_200_000  # and not the 2,400,000 of all entries
+
+
+def test_a_dry_run_without_room_for_the_entries_of_a_new_index_says_so(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.operations.triedentries._RUN", 100)
+    monkeypatch.setattr("tempfile.tempdir", str(path / "none"))
+    with zlmdb.open(path, schema(users=table(First))) as db, db.write() as t:
+        t.users.update({n: First(f"Ann Nr{n}") for n in range(3)})
+    with zlmdb.open(path, schema(renaming, users=table(Named, by_title=zlmdb.UniqueIndex[str]("title")))) as db:
+        with pytest.raises(zlmdb.DiskError, match="entries of a new index could not be copied .*none"):
+            db.migrate(dry_run=True)
+        assert [one.puts for one in db.migrate()] == [6]
+
+
+@LAYOUTS
+def test_a_later_step_of_a_dry_run_drops_a_table_without_a_copy_of_it(
+    path: Path, layout: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zlmdb.open(path, schema(users=table(First), gone=table(First)), layout=layout) as db, db.write() as t:
+        t.gone.update({n: First("Ann") for n in range(5)})
+    monkeypatch.setattr("tempfile.tempdir", str(path / "none"))
+    dropped: list[int] = []
+    steps = (lambda t: None, lambda t, old: dropped.append(old.drop("gone")))
+    with zlmdb.open(path, schema(*steps, users=table(First))) as db:
+        assert [one.dels for one in db.migrate(dry_run=True)] == [0, 5]
+        db.migrate()
+    assert dropped == [5, 5]

@@ -9,13 +9,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import pytest
 
 import zlmdb
+from zlmdb import notifier
 from zlmdb import worker as workers
 from zlmdb.database import calls
+from zlmdb.feed import doorbell
+from zlmdb.store import asyncfutures
 from zlmdb.testing.faults import inject
 
 from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instructions
@@ -23,6 +27,7 @@ from .interrupts import INTERRUPTS, handled_at, interrupting, traces_instruction
 NOW = [1000.0]
 _MOST = (1 << 63) - 1
 FILES = {workers.__file__, calls.__file__}
+ASYNC_FILES = {*FILES, doorbell.__file__, notifier.__file__, asyncfutures.__file__}
 
 
 class Jobs(zlmdb.Queue[str], lease=30, attempts=3, backoff=10, clock=lambda: NOW[0]): ...
@@ -681,3 +686,144 @@ def test_a_job_that_an_interrupted_caller_never_saw_is_given_back(db: zlmdb.Data
         with db.read() as t:
             assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)]
     assert at > 10
+
+
+def outside_of_reads(code: Any) -> set[int]:
+    """As `handled_at`. What is interrupted as it begins to read leaves the transaction to the garbage collector."""
+    return set() if code.co_name in ("_pause", "_bell", "_queue") else handled_at(code)
+
+
+class Stepped:
+    """A coroutine that is interrupted at the instruction number *at*; nothing else of its event loop is."""
+
+    def __init__(self, coroutine: Any, at: int) -> None:
+        self._steps = coroutine.__await__()
+        self._at = at
+        self.count = 0
+
+    def __await__(self) -> Any:
+        send = partial(self._steps.send, None)
+        while True:
+            with interrupting(self._at - self.count, ASYNC_FILES.__contains__, outside_of_reads) as counted:
+                try:
+                    waits_for = send()
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    self.count += counted[0]
+            try:
+                yield waits_for
+                send = partial(self._steps.send, None)
+            except BaseException as error:
+                send = partial(self._steps.throw, error)
+
+
+async def whole(stepped: Stepped) -> Any:
+    return await stepped
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # interrupted just before that
+@traces_instructions
+def test_a_job_that_an_interrupted_task_never_saw_is_given_back(db: zlmdb.Database[Store], waits: bool) -> None:
+    """Also where the interrupt comes as the task, which has waited for the job, stops to listen."""
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    if not waits:
+        worker.put("a")
+
+    async def attempt(at: int) -> tuple[int, Any]:
+        getting = Stepped(worker.aget(20), at)
+        task = asyncio.ensure_future(whole(getting))
+        if waits:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await db.arun(lambda t: t.jobs.put("a"))
+        [found] = await asyncio.gather(task, return_exceptions=True)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return getting.count, found
+
+    at = count = 0
+    while count == at:
+        at += 1
+        count, found = asyncio.run(attempt(at))
+        db.submit(lambda t: None).result(10)
+        db.submit(lambda t: None).result(10)
+        if not isinstance(found, BaseException):
+            worker.release(found)
+        elif not isinstance(found, INTERRUPTS):
+            raise found
+        with db.write() as t:
+            assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)], (at, found)
+            if waits:
+                t.jobs.clear()
+    assert at > 10
+
+
+# -- more jobs whose time has come than one claim makes ready ---------------------------------------------------------
+
+
+def put_more_than_one_claim_makes_ready(db: zlmdb.Database[Store]) -> None:
+    """The later a delay ends, the higher is the priority; and two jobs of a worker that died come before them all."""
+    with db.write() as t:
+        for number in range(2):
+            t.jobs.put(f"died {number}", priority=100 + number)
+            assert t.jobs.claim(lease=8 - number) is not None
+        for number in range(7):
+            t.jobs.put(str(number), delay=number, priority=number)
+        t.jobs.put("first", priority=-1)
+    NOW[0] += 10
+
+
+IN_ORDER = ["died 1", "died 0", *map(str, reversed(range(7))), "first"]
+
+
+def test_a_worker_gets_the_highest_priority_of_all_jobs_whose_time_has_come(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of high priority came after lower ones, for which the first 1000 delays had ended."""
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    assert [worker.get(timeout=0).body for _ in IN_ORDER] == IN_ORDER
+    with pytest.raises(TimeoutError):
+        worker.get(timeout=0)
+
+
+def test_a_task_gets_the_highest_priority_of_all_jobs_whose_time_has_come(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+
+    async def main() -> list[str]:
+        return [(await worker.aget(timeout=0)).body for _ in IN_ORDER]
+
+    assert asyncio.run(main()) == IN_ORDER
+
+
+def test_a_claim_makes_no_more_jobs_ready_than_one_transaction_should(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    with db.write() as t:
+        for left in (4, 2, 0):
+            assert t.jobs.claim() is not None
+            assert t.jobs.delayed.count() == left
+
+
+def test_jobs_that_cannot_be_decoded_leave_the_order_of_the_others(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    put_more_than_one_claim_makes_ready(db)
+    with db.write() as t:
+        keys = t.jobs.delayed.keys().all()  # of the jobs 1 to 6
+        for key in (keys[0], keys[4]):
+            t.jobs._raw.put(t.jobs._storage.encode_key(key), b"\xc1", db=t.jobs._db)
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    expected = [body for body in IN_ORDER if body not in ("1", "5")]
+    assert [worker.get(timeout=0).body for _ in expected] == expected
+    with db.read() as t:
+        assert t.jobs.dead.keys().count() == 2

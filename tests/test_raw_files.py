@@ -14,6 +14,8 @@ import lmdb
 import pytest
 
 import zlmdb
+from zlmdb.engines.lmdb import manyspaces
+from zlmdb.operations.foreign import foreign
 
 from .waiters import in_another_thread
 
@@ -240,3 +242,69 @@ def test_indexes_and_other_layouts_are_refused(path: Path) -> None:
         zlmdb.open(None, Store, layout="raw")
     with raw(path), pytest.raises(zlmdb.DatabaseInUse, match="layout='raw'"):
         zlmdb.open(path, Store)
+
+
+# -- more sub-databases than zlmdb opens of its own files -------------------------------------------------------------
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few tables are many here."""
+    monkeypatch.setattr("zlmdb.engines.lmdb.engine.MAX_TABLES", 10)
+    monkeypatch.setattr("zlmdb.engines.lmdb.engine._SAMPLE", 10)
+
+
+def many_spaces(path: Path, count: int, plain: int = 0, lib_version: int = 0) -> None:
+    env = lmdb.open(str(path), max_dbs=count, map_size=1 << 24, lib_version=lib_version)
+    with env, env.begin(write=True) as txn:
+        for number in range(count):
+            txn.put(b"key", b"%d" % number, db=env.open_db(b"of %03d" % number, txn=txn))
+        for number in range(plain):
+            txn.put(b"a %05d" % number, bytes(48))
+
+
+@pytest.mark.parametrize("lib_version", [0, 1])
+def test_a_file_with_more_sub_databases_than_usual_is_read_whole_and_adopted(
+    tmp_path: Path, few: None, lib_version: int
+) -> None:
+    """Those beyond the limit were left out without a word."""
+    path = tmp_path / "db"
+    many_spaces(path, 100, lib_version=lib_version)
+    found = foreign(str(path))
+    assert found is not None
+    assert (len(found["sub_databases"]), found["records"]) == (100, 0)
+    with pytest.raises(zlmdb.InvalidDatabase, match="layout='raw'"):
+        zlmdb.open(path)
+    with zlmdb.open(path, layout="raw", readonly=True) as db, db.read() as t:
+        assert (len(db.tables()), len(list(t)), dict(t["of 099"])) == (100, 100, {b"key": b"99"})
+    with zlmdb.open(path, layout="raw") as db:
+        assert db.adopt() == 100
+    with zlmdb.open(path) as db, db.read() as t:
+        assert (len(db.tables()), dict(t["of 099"])) == (100, {b"key": b"99"})
+        assert db.check().ok
+
+
+def test_sub_databases_among_many_records_beyond_the_limit_are_an_error(tmp_path: Path, few: None) -> None:
+    path = tmp_path / "db"
+    many_spaces(path, 12, plain=500)
+    with pytest.raises(zlmdb.DatabaseFull, match="MAX_TABLES"):
+        zlmdb.open(path, layout="raw", readonly=True)
+
+
+def test_a_file_full_of_records_is_opened_for_as_many_tables_as_usual(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    many_spaces(path, 3, plain=5000)
+    assert manyspaces.handles(str(path / "data.mdb"), 1024) == 1024
+    with zlmdb.open(path, layout="raw", readonly=True) as db, db.read() as t:
+        assert sorted(t) == [f"of {number:03}" for number in range(3)]
+
+
+def test_a_damaged_file_is_opened_for_as_many_tables_as_usual(tmp_path: Path) -> None:
+    many_spaces(tmp_path / "db", 100)
+    data = tmp_path / "db" / "data.mdb"
+    whole = data.read_bytes()
+    assert manyspaces.handles(str(data), 10) == 210
+    data.write_bytes(whole[: 2 * 4096] + bytes(len(whole) - 2 * 4096))
+    assert manyspaces.handles(str(data), 10) == 10
+    data.write_bytes(b"nothing")
+    assert manyspaces.handles(str(data), 10) == 10

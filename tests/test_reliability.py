@@ -17,7 +17,7 @@ import pytest
 import zlmdb
 
 from .office import Person
-from .reliability import failing, kill, killgroups, ledger, many, mutate, patches, powercut, shim, together
+from .reliability import failing, kill, killgroups, ledger, many, mutate, patches, powercut, program, shim, together
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
@@ -55,6 +55,14 @@ def test_nothing_acknowledged_is_lost_by_kills_of_groups(tmp_path: Path) -> None
         if jobs:
             break
     assert jobs > 0
+
+
+@pytest.mark.once
+def test_nothing_is_lost_or_done_twice_by_kills_of_a_program_with_everything(tmp_path: Path) -> None:
+    found = program.kills(tmp_path, len(program.ROLES))
+    assert found["failures"] == []
+    assert found["rounds"] == 1
+    assert found["put"] + found["cached"] + found["clerk"] + found["mirrored"] > 0
 
 
 def test_many_threads_and_tasks_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:

@@ -170,22 +170,29 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
         A job that cannot be decoded becomes a dead letter as it is, and the error is logged; in a queue with indexes or
         a feed it raises `DecodeError`.
+
+        Where more than 1000 delays have ended since the last claim, or leases, it knows the priorities of 1000 of them.
+        A `Worker` takes all into account.
         """
+        return self._claim(lease)[0]
+
+    def _claim(self, lease: Optional[float], *, sorts: bool = False) -> tuple[Optional[Lease[T]], bool]:
+        """As `claim`, and whether there may be more jobs to make ready; if there are and *sorts*, it claims none."""
         self._check_write()  # also where there is no job, which a read transaction would take for an empty queue
         now = self._now()
         seconds = self._lease if lease is None else checked_time("lease", lease)
         try:
-            self._wake_up(now)
+            more = self._wake_up(now)
             found = self.first()
         except errors.DecodeError:
-            found = self._past_unreadable(now)
-        if found is None or found[0][0] != _READY:
-            return None
+            more, found = self._past_unreadable(now)
+        if (more and sorts) or found is None or found[0][0] != _READY:
+            return None, more
         key, job = found
         job.attempts += 1
         claimed = self._leased(key[2], job, now, seconds)
         del self[key]
-        return claimed
+        return claimed, more
 
     def done(self, lease: Lease[T], /) -> None:
         """Acknowledge a claimed job, which deletes it.
@@ -338,20 +345,22 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             key=lease.key,
         )
 
-    def _wake_up(self, now: int) -> None:
-        """Make ready, or bury, the jobs whose delay or lease is over at *now*."""
+    def _wake_up(self, now: int) -> bool:
+        """Make ready, or bury, the jobs whose delay or lease is over at *now*; whether there may be more of them."""
+        more = False
         first = self.select((_DELAYED,)).first()  # most of the time this look is all there is to do
         if first is not None and first[0][0] == _DELAYED:
             if first[0][1] <= now:
-                self._end_delays(now)
+                more = self._end_delays(now)
             first = self.select((_LEASED,)).first()
         if first is not None and first[0][0] == _LEASED:
             if first[0][1] <= now:
-                self._end_leases(now)
+                more = self._end_leases(now) or more
             self._mind_the_clock(now)
         else:
             _shortened.pop(self._storage, None)
         _looked[self._storage] = now
+        return more
 
     def _mind_the_clock(self, now: int) -> None:
         """Shorten the leases if the clock was set back, some now and the others in the next claims."""
@@ -393,19 +402,23 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
                     del self[key]
         return keys[-1] if len(keys) == _AT_ONCE else None
 
-    def _end_delays(self, now: int) -> None:
-        for key, job in self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all():
+    def _end_delays(self, now: int) -> bool:
+        over = self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all()
+        for key, job in over:
             self._make_ready(key[2], job)
             del self[key]
+        return len(over) == _AT_ONCE
 
-    def _end_leases(self, now: int) -> None:
-        for key, job in self.select((_LEASED,), (_LEASED, now + 1), limit=_AT_ONCE).all():
+    def _end_leases(self, now: int) -> bool:
+        over = self.select((_LEASED,), (_LEASED, now + 1), limit=_AT_ONCE).all()
+        for key, job in over:
             if job.attempts >= self._attempts:
                 job.error = job.error or "the lease ended in every attempt"
                 self._bury(key[2], job)
             else:
                 self._make_ready(key[2], job)
             del self[key]
+        return len(over) == _AT_ONCE
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
 
@@ -416,19 +429,18 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
                 with suppress(errors.DecodeError):
                     yield key, self[key]
 
-    def _past_unreadable(self, now: int) -> Optional[tuple[JobKey, Job[T]]]:
-        """As in `claim`, but jobs that are in the way and cannot be decoded become dead letters; the next job."""
+    def _past_unreadable(self, now: int) -> tuple[bool, Optional[tuple[JobKey, Job[T]]]]:
+        """As in `_claim`, but jobs that are in the way and cannot be decoded become dead letters; the next job."""
         for state in (_DELAYED, _LEASED):
             over = self.select((state,), (state, now + 1), limit=_AT_ONCE).keys()
             for key in over:
                 self._readable(key, now)
-        self._end_delays(now)
-        self._end_leases(now)
+        more = [self._end_delays(now), self._end_leases(now)]
         self._mind_the_clock(now)
         _looked[self._storage] = now
         keys = self.ready.keys()
         jobs = ((key, self._readable(key, now)) for key in keys)
-        return next(((key, job) for key, job in jobs if job is not None), None)
+        return any(more), next(((key, job) for key, job in jobs if job is not None), None)
 
     def _readable(self, key: JobKey, now: int) -> Optional[Job[T]]:
         """The job *key*; None if it cannot be decoded and was made a dead letter, with the same bytes."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar
 from uuid import UUID
@@ -82,14 +82,15 @@ class Worker(Generic[T]):
     def _get(self, timeout: Optional[float], mine: list[Lease[T]]) -> Lease[T]:
         """As `get`; *mine* has the lease as soon as there is one, for a caller that is interrupted."""
 
-        def claim(t: Any) -> Optional[Lease[T]]:
-            lease = self._claim(t)
-            mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
-            return lease
+        def claimed() -> Optional[Lease[T]]:
+            while True:
+                lease, more = self._db.run(partial(self._claim_as, mine))
+                if lease is not None or not more:
+                    return lease
 
         waits = _Waits(timeout)
         pause = self._pause()
-        found = self._db.run(claim) if pause == 0 else None
+        found = claimed() if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)  # raises without a pipe if there is no time to wait
@@ -101,7 +102,7 @@ class Worker(Generic[T]):
         with self._bell().listen() as wait:
             while True:
                 pause = self._pause()
-                found = self._db.run(claim) if pause == 0 else None
+                found = claimed() if pause == 0 else None
                 if found is not None:
                     return found
                 wait(waits.next(pause))
@@ -154,9 +155,20 @@ class Worker(Generic[T]):
 
     async def aget(self, timeout: Optional[float] = None) -> Lease[T]:
         """As `get`, in asyncio. A job that was claimed for a task that is cancelled meanwhile is released."""
+        mine: list[Lease[T]] = []
+        asked: list[None] = []  # not empty while a claim is on its way, or has given a job
+        try:
+            lease = await self._aget(timeout, mine, asked)
+        except BaseException as error:  # it is cancelled, interrupted, or collected after the end of its loop
+            if asked:
+                self._give_back_unseen(mine, error)
+            raise
+        return lease
+
+    async def _aget(self, timeout: Optional[float], mine: list[Lease[T]], asked: list[None]) -> Lease[T]:
         waits = _Waits(timeout)
         pause = self._pause()
-        found = await self._aclaim() if pause == 0 else None
+        found = await self._aclaim(mine, asked) if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)
@@ -164,7 +176,7 @@ class Worker(Generic[T]):
             while True:
                 await self._db._refuse_to_wait()
                 pause = self._pause()
-                found = await self._aclaim() if pause == 0 else None
+                found = await self._aclaim(mine, asked) if pause == 0 else None
                 if found is not None:
                     return found
                 await wait(waits.next(pause))
@@ -196,22 +208,23 @@ class Worker(Generic[T]):
             else:
                 self._db.submit(lambda t: self._released(t, lease))
 
-    async def _aclaim(self) -> Optional[Lease[T]]:
+    async def _aclaim(self, mine: list[Lease[T]], asked: list[None]) -> Optional[Lease[T]]:
         loop = running_loop()  # raises before anything is claimed
-        await self._db._refuse_to_wait()
-        future: Future[Optional[Lease[T]]] = self._db.submit(self._claim)
-        try:
-            return await waits_for(future, loop)
-        except BaseException:  # it is cancelled, or collected after the end of its loop
-            if not future.cancel():
-                future.add_done_callback(self._claimed_for_nobody)
-            raise
-
-    def _claimed_for_nobody(self, future: Future[Optional[Lease[T]]]) -> None:
-        if not future.cancelled() and future.exception() is None:
-            lease = future.result()
+        while True:
+            await self._db._refuse_to_wait()
+            asked.append(None)
+            future = self._db.submit(partial(self._claim_as, mine))
+            try:
+                lease, more = await waits_for(future, loop)
+            except BaseException:
+                if future.cancel():
+                    asked.clear()
+                raise
             if lease is not None:
-                self._db.submit(lambda t: self._released(t, lease))
+                return lease
+            asked.clear()
+            if not more:
+                return None
 
     def _released(self, t: Any, *leases: Lease[T]) -> None:
         for lease in leases:
@@ -227,8 +240,11 @@ class Worker(Generic[T]):
             raise TypeError(f"the function of the worker returns {given!r}, no queue: Worker(db, lambda t: t.jobs)")
         return found
 
-    def _claim(self, t: Any) -> Optional[Lease[T]]:
-        return self._queue(t).claim(lease=self._seconds)
+    def _claim_as(self, mine: list[Lease[T]], t: Any) -> tuple[Optional[Lease[T]], bool]:
+        """The next job, which is put into *mine*; None, and true, where more jobs have to be sorted before."""
+        lease, more = self._queue(t)._claim(self._seconds, sorts=True)
+        mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
+        return lease, more
 
     def _pause(self) -> Optional[float]:
         """`Queue.pause`, in a snapshot: a worker that waits disturbs no writer."""

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any, Optional
 
 from .. import errors
 from ..engines import Engine, Environment, registry
-
-_MOST = 1000
-"""Sub-databases that are looked at."""
 
 
 def foreign(path: str) -> Optional[dict[str, Any]]:
@@ -30,7 +26,7 @@ def _facts(engine: Engine, env: Environment, path: str) -> dict[str, Any]:
     txn = env.begin()
     try:
         main = env.stat()
-        names = [*islice(engine.space_names(env, txn), _MOST)] if engine.holds_spaces(env, txn) else []
+        names = [*engine.space_names(env, txn)] if engine.holds_spaces(env, txn) else []
     finally:
         txn.abort()
     handles = {name: engine.open_existing(env, name) for name in names}

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Any, Union
 
-from .. import errors
+from .triedentries import no_copy
 
 
 class KeptRecords:
@@ -35,11 +35,7 @@ class KeptRecords:
                 if end:
                     self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
-            where = "" if tempfile.tempdir is None else f" in {tempfile.tempdir!r}"
-            raise errors.DiskError(
-                f"the records that a dry run has changed could not be copied into a temporary file{where} ({error}): "
-                f"make room there, or set TMPDIR, on Windows TEMP, to another directory"
-            ) from error
+            raise no_copy("records that a dry run has changed", error) from error
 
     def __len__(self) -> int:
         return len(self._ends) // 2

@@ -77,25 +77,6 @@ class Step(NamedTuple):
         return None if space is None else (space.handle,)
 
 
-class _Unstored:
-    """Takes the entries of an index in place of the engine's transaction, and keeps those that must be unique."""
-
-    def __init__(self) -> None:
-        self._unique: dict[bytes, bytes] = {}
-
-    def put(self, key: bytes, value: bytes, *, overwrite: bool, db: Handle) -> bool:
-        """As of the engine's transaction."""
-        if overwrite:
-            return True
-        is_new = key not in self._unique
-        self._unique.setdefault(key, value)
-        return is_new
-
-    def get(self, key: bytes, default: Any, db: Handle) -> Any:
-        """As of the engine's transaction."""
-        return self._unique.get(key, default)
-
-
 class OldTables(Mapping[str, "OldTable"]):
     """The tables of the file as they were when the step began, by name; the second argument of a migration.
 
@@ -165,7 +146,7 @@ class OldTables(Mapping[str, "OldTable"]):
         """Drop a table that the schema no longer declares, with its indexes; returns the number of its records."""
         if name in self._step.declared:
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
-        count = len(self[name])
+        count = len(OldTable(self._step, self._slot(name), counted=True))
         slot = self._emptied(name)
         feed = None if slot.feed is None else self._step.catalogue.feed_space(slot.name)
         if feed is not None:
@@ -220,9 +201,12 @@ class OldTables(Mapping[str, "OldTable"]):
 
 
 class OldTable(Mapping[Any, Any]):
-    """A table as it was when the step began: keys of its type, values as plain data."""
+    """A table as it was when the step began: keys of its type, values as plain data.
 
-    def __init__(self, step: Step, slot: Slot, *, unpickle: bool = False) -> None:
+    *counted*: of which only the number of records is asked, before they change, so that they are not copied for it.
+    """
+
+    def __init__(self, step: Step, slot: Slot, *, unpickle: bool = False, counted: bool = False) -> None:
         self._step = step
         self._slot = slot
         self.plain: Plain = plain_of(slot, step.declared.get(slot.name), unpickle=unpickle)
@@ -232,12 +216,12 @@ class OldTable(Mapping[Any, Any]):
         self._rows: Union[Transaction, KeptRecords] = step.before
         if step.before is step.txn and self._handle is not None:
             kept = step.kept.get(self._keyspace)
-            if kept is None:
+            if kept is None and not counted:
                 from .keptrecords import KeptRecords  # late: of dry runs only
 
                 rows = prefixed(step.before.cursor(self._handle[0]), self._keyspace.prefix)
                 kept = step.kept[self._keyspace] = KeptRecords(rows)
-            self._rows = kept
+            self._rows = self._rows if kept is None else kept
 
     def __getitem__(self, key: Any) -> Any:
         found = self._rows.get(self._keyspace.prefix + self._key.encode(key), None, self._db())
@@ -358,7 +342,7 @@ def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
     for index in storage.indexes:
         entries = step.handle(Keyspace(index.storage.space, index.storage.prefix))
         if entries is not None:
-            rows = pairs_between(step.txn.cursor(handle[0]), storage.lower, storage.upper)
+            rows = _rows(step, handle[0], storage)
             step.t.txn._count(build(rows, storage, index, step.txn, entries[0]), 0)
     step.told(Progress(f"{step.name}: {slot.name} fits", 1, 1))
 
@@ -375,9 +359,25 @@ def _try_indexes(step: Step, slot: Slot, declared: Declaration) -> None:
     handle = step.handle(Keyspace(storage.space, storage.prefix))
     for index in storage.indexes:
         if handle is not None and index.name in lacking and step.handle(Keyspace(index.storage.space, b"")) is None:
-            target: Any = _Unstored()
-            rows = pairs_between(step.txn.cursor(handle[0]), storage.lower, storage.upper)
-            step.t.txn._count(build(rows, storage, index, target, None), 0)
+            step.t.txn._count(_try_index(partial(_rows, step, handle[0], storage), storage, index), 0)
+
+
+def _try_index(rows: Callable[[], Iterator[tuple[bytes, bytes]]], storage: Storage[Any, Any], index: Any) -> int:
+    """Compute the entries of *index*; their number. Raises `DuplicateKey` as `build` does."""
+    from .triedentries import FirstOwner, TriedEntries  # late: of dry runs only
+
+    with TriedEntries() as tried:
+        target: Any = tried
+        count = build(rows(), storage, index, target, None)
+        twice = tried.twice()
+    if twice is not None:
+        target = FirstOwner(twice)
+        build(rows(), storage, index, target, None)
+    return count
+
+
+def _rows(step: Step, handle: Handle, storage: Storage[Any, Any]) -> Iterator[tuple[bytes, bytes]]:
+    return pairs_between(step.txn.cursor(handle), storage.lower, storage.upper)
 
 
 def _fitting(

@@ -93,9 +93,9 @@ def any_of(member: Member, error: BaseException) -> bool:
 def is_own(member: Member, error: BaseException) -> bool:
     """`Own` where signal handlers run, or other threads send exceptions.
 
-    What another thread sends, and Ctrl-C, come at other instructions than ``raise``. In the main thread a signal
-    handler may have raised it, if its frame is there. False also where a function in C raised it, such as `sys.exit`:
-    nobody knows why.
+    What another thread sends, and Ctrl-C, come at other instructions than ``raise``, and hardly ever just behind a call
+    of `sys.exit`. In the main thread a signal handler may have raised it, if its frame is there. False also where
+    another function in C raised it: nobody knows why.
     """
     trace = error.__traceback__
     if trace is None:
@@ -104,7 +104,9 @@ def is_own(member: Member, error: BaseException) -> bool:
     while trace.tb_next is not None:
         trace = trace.tb_next
         codes.append(trace.tb_frame.f_code)
-    if code_of(member.fn) not in codes or opname[codes[-1].co_code[trace.tb_lasti]] != "RAISE_VARARGS":
+    last = opname[codes[-1].co_code[trace.tb_lasti]]
+    exits = isinstance(error, SystemExit) and "CALL" in last and "exit" in codes[-1].co_names
+    if code_of(member.fn) not in codes or not (exits or last == "RAISE_VARARGS"):
         return False
     if threading.current_thread() is not threading.main_thread():
         return True

@@ -21,7 +21,7 @@ from ...directories import make_directory
 from ...log import log
 from ..engine import Told, known_options
 from ..environment import Handle
-from . import mapsize, presence, rollback, room, structure
+from . import manyspaces, mapsize, presence, rollback, room, structure
 from .access import (
     identity_of,
     open_to_read,
@@ -84,6 +84,7 @@ class LmdbEngine:
         self.lock_file = self._beside("lock.mdb", "-lock")
         self._writer_lock = self._beside("writer.lock", "-writer.lock")
         self._size = self._reserved = 0
+        self._handles = MAX_TABLES  # how many LMDB can open
         self._opened: Optional[Hashable] = None
         self._locked: Optional[Hashable] = None
         self._present: Optional[presence.Present] = None  # what `presence` has locked
@@ -153,13 +154,17 @@ class LmdbEngine:
                 f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
                 "to make it"
             )
+        entries = 0
         if not new:
             require_regular(self.file)
-            structure.check_opening(self.file, self.lock_file, options.readonly)
+            entries = structure.check_opening(self.file, self.lock_file, options.readonly)
         if self._env_path not in _local:
             _local[self._env_path] = look_at(self.file)
         self.is_local = _local[self._env_path]
         keywords = self._keywords(new, options)
+        if entries > MAX_TABLES:
+            keywords["max_dbs"] = manyspaces.handles(self.file, MAX_TABLES)
+        self._handles = keywords["max_dbs"]
         if options.writemap and options.maxsize is None:  # the file is allocated in full, so it needs a size
             options = self.options = self.options._replace(maxsize=max(WRITEMAP_SIZE, mapsize.used(self.file)))
         if options.maxsize is None:
@@ -313,11 +318,14 @@ class LmdbEngine:
 
     def holds_spaces(self, env: lmdb.Environment, txn: lmdb.Transaction[Any]) -> bool:
         """Whether there is any sub-database. A file full of records is taken to have none."""
-        return txn.stat()["entries"] <= _SAMPLE and any(env.dbs(txn))
+        return self._handles > MAX_TABLES if txn.stat()["entries"] > _SAMPLE else any(env.dbs(txn))
 
     def space_names(self, env: lmdb.Environment, txn: lmdb.Transaction[Any]) -> Iterable[bytes]:
-        """The names of all sub-databases."""
-        return map(bytes, env.dbs(txn))
+        """The names of all sub-databases. Raises `DatabaseFull` where there are more than can be open at once."""
+        names = [bytes(name) for name in env.dbs(txn)]
+        if len(names) >= self._handles and txn.stat()["entries"] > len(names):  # py-lmdb lists those that it can open
+            raise self.translate(lmdb.DbsFullError("env_dbs"))
+        return names
 
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""
