@@ -47,6 +47,26 @@ def _while_aimed(table: Table[Any, Any], raw: object, read: Callable[[], Iterabl
         yield row
 
 
+def or_else(blocks: Iterator[Any], general: Callable[[], Iterator[Any]], *, flat: bool) -> Iterator[Any]:
+    """What is in *blocks* if *flat*, else these. Where that raises, *general* gives the rest, or tells what it is."""
+    given = 0
+    while True:
+        try:
+            block = next(blocks, None)
+        except Exception as error:
+            let_through(error)
+            break
+        if block is None:
+            return
+        if flat:
+            yield from block
+            given += len(block)
+        else:
+            yield block
+            given += 1
+    yield from islice(general(), given, None)
+
+
 class Scan:
     """The records of *table* with ``lower <= key < upper`` in the engine, in order, backwards with *reverse*.
 
