@@ -206,6 +206,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.storage", "tables.links"): "annotations: links lead to a table",
     ("tables.storage", "tables.upkeep"): "annotations: a table has followers",
     ("tables.scan", "tables.table"): "annotations: a scan reads a table",
+    ("tables.executor.foundkeys", "tables.selection"): "annotations: what is read is in the range of a selection",
     ("tables.executor.foundkeys", "tables.table"): "annotations: entries of a table's index are read",
     ("tables.executor.keylookups", "tables.table"): "annotations: a scan reads a table",
     ("tables.executor.execution", "tables.selection"): "annotations: the query of a selection runs",

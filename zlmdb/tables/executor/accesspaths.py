@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...query.accesses import Access
 from ...query.following import Followed
 from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import keys_from, seek, values_from
+from ...store.ranges import keys_from, seek
 from ..indexstorage import BoundIndex
 from .accessranges import Find, Range, finder
-from .foundkeys import EntryRanges, FoundKeys
+from .foundkeys import EntryRanges, FoundKeys, first_keys, of_records
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -83,28 +83,17 @@ class AccessPath:
         ranges, storage = self.find(selection._query.where), selection._table._storage
         if not ranges or (selection._lower == storage.lower and selection._upper == storage.upper):
             return ranges[0] if ranges else None
-        if not self.tail:
-            return None
-        (lower, upper), size = ranges[0], len(self.prefix)
-        if selection._upper != storage.upper:  # behind the key of the index, an entry has that of the record
-            upper = lower + selection._upper[size:]
-        return lower + selection._lower[size:], upper
+        return of_records(ranges[0], selection, self.prefix) if self.tail else None
 
     def ends(self, selection: Selection[Any, Any], most: int) -> Optional[list[bytes]]:
         """The engine's keys of the first *most* records in the range of *selection*, as it has them, if `in_order`.
 
         None if it cannot be told.
         """
-        within, prefix, tail = self.narrowed(selection), self.prefix, self.tail
+        within = self.narrowed(selection)
         if within is None:
             return None
-        cursor, reverse = selection._table._raw.cursor(self.handle), bool(selection._reverse)
-        if not seek(cursor, *within, reverse):
-            return []
-        found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), most))
-        if not COUNTS_REFERENCES:
-            cursor.close()
-        return [prefix + one[tail:] for one in found] if prefix or tail else found
+        return first_keys(selection._table, self.handle, self.tail, within, bool(selection._reverse), most)
 
     def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
         """The engine's key of the one record that a key of a unique index may have; None without one.

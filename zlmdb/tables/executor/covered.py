@@ -24,9 +24,9 @@ from ...query.forms import BLOCK, Form
 from ...query.inorder import blocks_of, in_order
 from ...query.loops import EntryReader
 from ...query.programs import Programs
-from ...store.ranges import pairs_from, seek
 from ...values.bare import decode_int, decode_text
 from ..indexstorage import BoundIndex, IndexStorage
+from ..scan import rows_within
 from ..storage import Storage
 from .accessranges import Range
 from .foundkeys import FoundEntries, entry_ranges_of
@@ -183,7 +183,7 @@ class Covered(NamedTuple):
                 yield rows
 
     def _in_index_order(self, size: int) -> Iterator[_Entries]:
-        pairs = chain.from_iterable([self._pairs(*one, reverse=self.reverse) for one in self.ranges])
+        pairs = self._pairs(reverse=self.reverse)
         while block := dict(islice(pairs, size)):
             yield list(block), block
             size = min(2 * size, BLOCK)
@@ -207,13 +207,9 @@ class Covered(NamedTuple):
     def _by_key(self) -> Iterator[dict[bytes, tuple[bytes, bytes]]]:
         """Entries and their values by the key of the record, some at a time."""
         prefix, tail = self.table._storage.prefix, self.bound.storage.tail
-        for block in blocks_of(chain.from_iterable([self._pairs(*one, reverse=False) for one in self.ranges])):
+        for block in blocks_of(self._pairs(reverse=False)):
             yield {prefix + (pair[0][tail:] if tail else pair[1]): pair for pair in block}
 
-    def _pairs(self, lower: bytes, upper: bytes, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
-        cursor = self.table._cursor(self.bound.handle)
-        try:
-            if seek(cursor, lower, upper, reverse):
-                yield from pairs_from(cursor, lower, upper, reverse)
-        finally:
-            cursor.close()
+    def _pairs(self, *, reverse: bool) -> Iterator[tuple[bytes, bytes]]:
+        table, handle = self.table, self.bound.handle
+        return chain.from_iterable([rows_within(table, handle, one, reverse) for one in self.ranges])
