@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -13,9 +14,12 @@ from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
 from ...query.translated import Give
+from ...store.blocks import COUNTS_REFERENCES
+from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
+from .accessranges import Range
 from .cachedplans import FEW, CachedPaths, given
 from .cachedscans import CachedScan
 from .covered import Cover, Covered
@@ -92,6 +96,11 @@ class CachedCovered(CachedPaths):
         if prepared is None or not ranges:
             return None
         stop = query.skip + limit
+        if within is not None and stop <= FEW:
+            pairs = self._first_pairs(selection, within, stop)
+            rows: list[Any] = self._covering(list(pairs), pairs.__getitem__, functions, *prepared.given)
+            if len(rows) == stop or len(pairs) < stop:
+                return rows[query.skip :]
         ordered = within is not None or (give is HITS and selection._is_all())
         if not ordered and not way.only:
             found = self._finds(table, where)[0]
@@ -108,12 +117,20 @@ class CachedCovered(CachedPaths):
         covered = Covered(
             table, self._bound, ranges, ordered, bool(selection._reverse), *within_keys, self._cover, self._fields
         )
-        rows: list[Any] = []
-        for some in covered.rows(prepared, functions, ROWS, max(stop, 1)) if stop else ():
+        rows = []
+        for some in covered.rows(prepared, functions, ROWS, max(stop, 1)):
             rows += some
             if len(rows) >= stop:
                 break
         return rows[query.skip : stop]
+
+    def _first_pairs(self, selection: Selection[Any, Any], within: Range, most: int) -> dict[bytes, bytes]:
+        """The first entries *within* a range, at most *most*, with their values."""
+        cursor, reverse = selection._table._raw.cursor(self._bound.handle), bool(selection._reverse)
+        found = dict(islice(pairs_from(cursor, *within, reverse), most)) if seek(cursor, *within, reverse) else {}
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        return found
 
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         table, scan = selection._table, self._scan
