@@ -95,7 +95,7 @@ ROWS = [
         "tables.modelfields",
     ],
     ["tables.storage"],
-    ["tables.compiled.points", "tables.indexstorage", "tables.ranged", "tables.executor.zones"],
+    ["tables.compiled.points", "tables.indexstorage", "tables.ranged"],
     ["tables.compiled.boundclass", "tables.compiled.entries", "tables.compiled.oldrecords"],
     ["tables.executor.indexfacts"],
     ["tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],

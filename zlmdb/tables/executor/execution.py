@@ -22,10 +22,9 @@ from ...query.ordering import best_of, bounded, checked, first_of, sliced
 from ...query.plan import SHARE, Choice, Kept, Question, choose
 from ...query.prepared import Prepared
 from ...query.programs import Programs
-from ...query.projection import Projection
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, Subject
-from ...query.translated import Give, translated, want_of
+from ...query.translated import Give, translated, want_of, with_sort_key
 from ..indexstorage import IndexStorage
 from ..scan import or_else, while_open
 from ..storage import Storage
@@ -329,8 +328,7 @@ class Running:
                 return renewed
         want = want_of(tuple(gives), programs, one=one)
         if self.order is not None:
-            sort_key = want_of((self.order,), programs, one=True)
-            want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+            want = with_sort_key(self.order, want, programs)
         conditions, asked = translated(self.where, programs)
         found = Prepared(functions, conditions, asked, want, programs)
         if key is not None and found.renewable:
