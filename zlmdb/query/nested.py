@@ -90,11 +90,7 @@ class Reader:
         """The function, of *table* in a read transaction, for captured values. *question* answers all else."""
         asked: list[Any] = []
         for own, numbers, links, nested in self._sources:
-            if links or nested:
-                asked += arguments(Followed(own, nothing, parameters), numbers, links, nested, self._keys)
-            else:  # what that comes to, without the calls
-                asked.append(nothing)
-                asked += [parameters[number] for number in numbers]
+            asked += arguments(Followed(own, nothing, parameters), numbers, links, nested, self._keys)
         return self._make(table, cursor, question, skip, most, *asked)
 
 

@@ -288,9 +288,8 @@ class GivenRows(_Rows):
 
     def _rows(self, how: str) -> Any:
         """What the method *how* of `Reads` gives of them."""
-        known = _GIVEN[how]
-        known = known(self) if callable(known) else known
-        return self.zlmdb_session.recorded(self._nested(how, known))
+        known: Any = _GIVEN[how]
+        return self.zlmdb_session.recorded(self._nested(how, known if isinstance(known, Known) else known(self)))
 
     all = partialmethod(_rows, "all")
     first = partialmethod(_rows, "first")
