@@ -25,7 +25,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ...handlers import let_through
@@ -33,14 +33,13 @@ from ...query.accesses import ONE_SIDED, Access, IndexFacts, accesses, order_acc
 from ...query.expressionsource import Asked
 from ...query.following import Followed
 from ...query.inorder import KEYS
-from ...query.ordering import sliced
 from ...query.plan import DEEP, split
 from ...query.prepared import Prepared
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of, with_sort_key
 from ..indexstorage import BoundIndex
-from ..scan import or_else, while_open
+from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
 from .cachedorder import BLOCK, CachedOrder
 from .cachedpartial import CachedPartial
@@ -423,17 +422,36 @@ class CachedPaths:
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
-        query, limit = selection._query, selection._limit
-        if limit is not None and query.skip + limit <= FEW:
-            return while_open(selection._table, partial(self._all_or, selection, give))
-
-        def general() -> Iterator[Any]:
-            return selection._with(query._replace(skip=0), limit=None)._running().rows(give)
-
-        lists = self._lists(selection, give, 1 if limit is None else query.skip + limit)
-        return while_open(
-            selection._table, lambda: sliced(or_else(lists, general, flat=True), query.skip, limit)
-        )  # fmt: skip
+        table, query = selection._table, selection._query
+        raw = table._raw
+        left, skip = selection._limit, query.skip
+        given = 0
+        if left is not None and skip + left <= FEW:
+            yield from while_open(table, partial(self._all_or, selection, give))
+            return
+        lists = self._lists(selection, give, 1 if left is None else skip + left)
+        while True:
+            try:
+                found = next(lists, None)
+            except Exception as error:
+                let_through(error)
+                break
+            if found is None:
+                return
+            if skip:
+                skipped = min(skip, len(found))
+                skip -= skipped
+                del found[:skipped]
+            if left is not None:
+                del found[left - given :]
+            for row in found:
+                yield row
+                if table._raw is not raw:
+                    table._cursor()  # raises: the transaction has ended
+            given += len(found)
+            if left is not None and given >= left:
+                return
+        yield from islice(selection._running().rows(give), given, None)
 
     def _all_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
         found = self.all(selection, give, selection._limit)
