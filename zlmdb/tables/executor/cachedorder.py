@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -14,12 +13,11 @@ from ...query.cursors import Position
 from ...query.prepared import Prepared
 from ...query.projection import PAIRS, VALUES
 from ...query.translated import Give
-from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import BoundIndex
 from ..scan import while_open
-from .accessranges import UNFIT
+from .accessranges import UNFIT, Range
 from .covered import EXACT
+from .foundkeys import first_keys
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -42,7 +40,8 @@ class CachedOrder:
         """As `CachedPaths.all`."""
         query, index = selection._query, self._bound.storage
         try:
-            keys = self._keys(selection, index.lower, index.upper, query.skip, limit)
+            stop = None if limit is None else query.skip + limit
+            keys = self._keys(selection, (index.lower, index.upper), stop, query.skip)
             return None if keys is None else self._rows(selection, give, keys)
         except Exception as error:  # the general form tells what it is
             let_through(error)
@@ -74,7 +73,7 @@ class CachedOrder:
                 return None
             lower, upper = (lower, entry) if backwards else (entry + b"\0", upper)
         try:
-            keys = self._keys(selection, lower, upper, 0, size + 1)
+            keys = self._keys(selection, (lower, upper), size + 1)
             if keys is None:
                 return None
             rows = self._rows(selection, give, keys[:size])
@@ -95,26 +94,13 @@ class CachedOrder:
         return Position(None if order is None else order.evaluated(*arguments), key)
 
     def _keys(
-        self, selection: Selection[Any, Any], lower: bytes, upper: bytes, skip: int, limit: Optional[int]
+        self, selection: Selection[Any, Any], within: Range, stop: Optional[int], skip: int = 0
     ) -> Optional[list[bytes]]:
         """The engine's keys of the records with these entries; None if it is not all records that are asked for."""
-        table, reverse = selection._table, selection._query.backwards
-        storage, index = table._storage, self._bound.storage
         if selection._reverse or not selection._is_all():
             return None
-        stop = None if limit is None else skip + limit
-        cursor, tail = table._raw.cursor(self._bound.handle), index.tail
-        if not seek(cursor, lower, upper, reverse):
-            return []
-        if tail:
-            entries = islice(keys_from(cursor, lower, upper, reverse), skip, stop)
-            keys = [entry[tail:] for entry in entries]
-        else:
-            keys = list(islice(values_from(cursor, lower, upper, reverse), skip, stop))
-        if not COUNTS_REFERENCES:
-            cursor.close()
-        prefix = storage.prefix
-        return [prefix + key for key in keys] if prefix else keys
+        bound, backwards = self._bound, selection._query.backwards
+        return first_keys(selection._table, bound.handle, bound.storage.tail, within, backwards, stop, skip)
 
     def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> list[Any]:
         table = selection._table

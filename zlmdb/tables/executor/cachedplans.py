@@ -35,10 +35,9 @@ from ...query.following import Followed
 from ...query.inorder import KEYS
 from ...query.plan import DEEP, split
 from ...query.prepared import Prepared
-from ...query.projection import Projection
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
-from ...query.translated import Give, want_of
+from ...query.translated import Give, want_of, with_sort_key
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
@@ -179,8 +178,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if query.order is not None:
         from .cachedsorted import CachedSorted  # late: it is one of these
 
-        sort_key = want_of((query.order,), programs, one=True)
-        want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        want = with_sort_key(query.order, want, programs)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         most, most_limited = [FEW if _has_order(query.order, parts, known, tied) else CAP for tied in (False, True)]
         return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, most_limited)

@@ -8,11 +8,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
-from ...store.ranges import keys_from, pairs_from, seek
+from ...store.blocks import COUNTS_REFERENCES
+from ...store.ranges import keys_from, pairs_from, seek, values_from
 from ..indexstorage import BoundIndex
 from .accessranges import Range
 
 if TYPE_CHECKING:
+    from ..selection import Selection
     from ..table import Table
 
 
@@ -34,6 +36,33 @@ def entry_ranges_of(table: Table[Any, Any], bound: Optional[BoundIndex], ranges:
     if bound is None:
         return EntryRanges(table._db, 0, b"", ranges)
     return EntryRanges(bound.handle, bound.storage.tail or None, table._storage.prefix, ranges)
+
+
+def first_keys(
+    table: Table[Any, Any], handle: Any, tail: int, within: Range, reverse: bool, stop: Optional[int], skip: int = 0
+) -> list[bytes]:  # fmt: skip
+    """The engine's keys of the records of the first entries *within* a range, in a read transaction.
+
+    *tail*: see `IndexStorage`.
+    """
+    cursor, prefix = table._raw.cursor(handle), table._storage.prefix
+    if not seek(cursor, *within, reverse):
+        return []
+    found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), skip, stop))
+    if not COUNTS_REFERENCES:
+        cursor.close()
+    return [prefix + one[tail:] for one in found] if prefix or tail else found
+
+
+def of_records(within: Range, selection: Selection[Any, Any], prefix: bytes) -> Range:
+    """The part of *within*, the range of one index key, that is of records of *selection*.
+
+    Behind the index key, an entry has that of the record, without the *prefix*.
+    """
+    (lower, upper), size = within, len(prefix)
+    if selection._upper != selection._table._storage.upper:
+        upper = lower + selection._upper[size:]
+    return lower + selection._lower[size:], upper
 
 
 class FoundKeys:
