@@ -287,6 +287,7 @@ LATE: dict[tuple[str, str], str] = {
     ("database.closing", "database.database"): "annotations: it closes a database",
     ("tables.executor.execution", "tables.executor.semijoins"): "few programs follow links",
     ("tables.executor.semijoins", "tables.executor.execution"): "annotations: a semi-join is a part of a run",
+    ("tables.executor.cachedorder", "tables.executor.execution"): "annotations: the run for which it is planned",
     ("tables.changing", "tables.removal"): "few tables have links to them",
     ("tables.links", "tables.table"): "annotations: a link is of two tables",
     ("tables.mappingviews", "tables.table"): "annotations: a view reads a table",

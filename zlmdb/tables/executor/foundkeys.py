@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import keys_from, pairs_from, seek, values_from
-from ..indexstorage import BoundIndex
+from ..indexstorage import BoundIndex, IndexStorage
+from ..scan import rows_within
 from .accessranges import Range
 
 if TYPE_CHECKING:
@@ -52,6 +54,31 @@ def first_keys(
     if not COUNTS_REFERENCES:
         cursor.close()
     return [prefix + one[tail:] for one in found] if prefix or tail else found
+
+
+def tied_keys(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
+) -> Generator[bytes, None, None]:  # fmt: skip
+    """The engine's keys of the records of the entries *within* a range of *bound*, which is read *backwards* or not.
+
+    Those of entries that are equal in their first *ties* parts come in their own order, with *last* the last one first.
+    """
+    prefix, tail = table._storage.prefix, bound.storage.tail
+    with closing(rows_within(table, bound.handle, within, backwards)) as pairs:
+        for _, entries in groupby(pairs, common_of(bound.storage, ties)):
+            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
+            if len(keys) > 1:
+                keys.sort(reverse=last)
+            yield from keys
+
+
+def common_of(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any]:
+    """What entries have in common that are equal in their first *ties* parts."""
+    tail, load_key = index.tail, index.load_key
+    whole = ties == len(index.definition["fields"])
+    if whole and tail:
+        return lambda pair: pair[0][:tail]
+    return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]
 
 
 def of_records(within: Range, selection: Selection[Any, Any], prefix: bytes) -> Range:

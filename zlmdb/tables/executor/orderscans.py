@@ -6,7 +6,7 @@ has more parts, the keys of those that are equal are sorted; then no more than t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from itertools import groupby
@@ -26,11 +26,11 @@ from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP, Subject, conjuncts
 from ...query.translated import want_of
-from ..indexstorage import BoundIndex, IndexStorage
+from ..indexstorage import BoundIndex
 from ..scan import IndexScan, rows_within
 from .accessranges import UNFIT, Range
 from .cachedplans import parts_of
-from .foundkeys import first_keys
+from .foundkeys import common_of, first_keys, tied_keys
 from .keylookups import PickedScan
 
 if TYPE_CHECKING:
@@ -74,29 +74,8 @@ def _tied_scan(
     The entries are read *backwards* or not. Those that are equal in their first *ties* parts come in the order of their
     keys, with *last* the last one first.
     """
-    keys = _keys(table, bound, within, ties, backwards, last)
+    keys = tied_keys(table, bound, within, ties, backwards, last)
     return PickedScan(table, keys, table._storage.lower, table._storage.upper, reverse=False)
-
-
-def _keys(
-    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
-) -> Iterator[bytes]:  # fmt: skip
-    prefix, tail = table._storage.prefix, bound.storage.tail
-    with closing(rows_within(table, bound.handle, within, backwards)) as pairs:
-        for _, entries in groupby(pairs, _common(bound.storage, ties)):
-            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
-            if len(keys) > 1:
-                keys.sort(reverse=last)
-            yield from keys
-
-
-def _common(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any]:
-    """What entries have in common that are equal in their first *ties* parts."""
-    tail, load_key = index.tail, index.load_key
-    whole = ties == len(index.definition["fields"])
-    if whole and tail:
-        return lambda pair: pair[0][:tail]
-    return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]
 
 
 def unless_few_fit(running: Running, choice: Choice, question: Question) -> Choice:
@@ -199,7 +178,7 @@ def _is_little(running: Running, access: Access, count: int, limit: int, most: i
         return False
     backwards = running.query.backwards is not access.flipped
     within = running.reads.ranges(access)[0]
-    common = _common(bound.storage, access.ties or len(access.equal) + count)
+    common = common_of(bound.storage, access.ties or len(access.equal) + count)
     last = None
     with closing(rows_within(running.table, bound.handle, within, backwards)) as pairs:
         for read, pair in enumerate(pairs, 1):
