@@ -137,8 +137,8 @@ def expected_of(pairs: list[Any], query: Query, state: str, n: int) -> list[Any]
 @pytest.mark.parametrize("what", QUERIES)
 def test_the_first_are_those_of_a_sorted_list(db: Any, planned: list[Running], what: str) -> None:
     query, dice = QUERIES[what], random.Random(what)
-    pairs = list(db.read().orders.items())
     with db.read() as t:
+        pairs = list(t.orders.items())
         for turn in range(12):
             state, n = dice.choice(["open", "paid", "sent", "none"]), dice.randrange(-1, 42)
             if turn == 4:

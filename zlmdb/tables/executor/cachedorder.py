@@ -22,7 +22,7 @@ from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accessranges import UNFIT, Find, Range, finder
 from .covered import EXACT
-from .foundkeys import first_keys, tied_keys
+from .foundkeys import first_different, first_keys, tied_keys
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -128,6 +128,10 @@ class CachedOrder:
         backwards = last is not access.flipped
         if not access.ties:
             return first_keys(table, bound.handle, bound.storage.tail, within, backwards, stop, skip)
+        if stop is not None and access.ties == len(access.facts.parts) and bound.storage.tail:
+            found = first_different(table, bound, within, backwards, stop, skip)
+            if found is not None:
+                return found
         with closing(tied_keys(table, bound, within, access.ties, backwards, last)) as keys:
             return list(islice(keys, skip, stop))
 

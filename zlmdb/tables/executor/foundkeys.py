@@ -56,6 +56,21 @@ def first_keys(
     return [prefix + one[tail:] for one in found] if prefix or tail else found
 
 
+def first_different(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, reverse: bool, stop: int, skip: int
+) -> Optional[list[bytes]]:  # fmt: skip
+    """As `first_keys`, of an index whose entries end with the primary key; None if two of them have one index key."""
+    cursor, prefix, tail = table._raw.cursor(bound.handle), table._storage.prefix, bound.storage.tail
+    if not seek(cursor, *within, reverse):
+        return []
+    found = list(islice(keys_from(cursor, *within, reverse), stop + 1))  # the next one, too, must be different
+    if not COUNTS_REFERENCES:
+        cursor.close()
+    if len({one[:tail] for one in found}) != len(found):
+        return None
+    return [prefix + one[tail:] for one in found[skip:stop]]
+
+
 def tied_keys(
     table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
 ) -> Generator[bytes, None, None]:  # fmt: skip
