@@ -141,7 +141,10 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             check_limit(count, skip, options)
             count = count if limit is None else min(count, max(limit - skip, 0))
             query = Query(query.where, query.order, query.backwards, query.skip + skip) if skip else query
-        return self._with(query, limit=count)
+        made = self._copy()  # what `_with` comes to, without its questions
+        made._table, made._lower, made._upper = self._table, self._lower, self._upper
+        made._reverse, made._limit, made._query = self._reverse, count, query
+        return made
 
     @overload
     def fields(self, give: Callable[[V], R], /) -> Reads[R]: ...

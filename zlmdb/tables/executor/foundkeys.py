@@ -53,7 +53,9 @@ def first_keys(
     found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), skip, stop))
     if not COUNTS_REFERENCES:
         cursor.close()
-    return [prefix + one[tail:] for one in found] if prefix or tail else found
+    if not prefix:
+        return [one[tail:] for one in found] if tail else found
+    return [prefix + one[tail:] for one in found]
 
 
 def first_different(
