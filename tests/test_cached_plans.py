@@ -397,7 +397,7 @@ def test_an_index_that_has_the_order_is_read_in_it(db: Any) -> None:
             assert [p.age for p in found.values().all()] == rows[:3]
         ready: Any = found._cached_plan(VALUES)
         assert len(rows) >= FEW
-        assert ready.all(found, VALUES, 3) is None
+        assert [p.age for p in ready.all(found, VALUES, 3)] == rows[:3]
 
 
 def test_what_has_no_order_is_told_by_the_planner(db: Any) -> None:

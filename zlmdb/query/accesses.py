@@ -324,6 +324,7 @@ def order_access(
         return None
     said = _by_subject([term for term in map(term_of, askings) if term is not None])
     equal: list[Any] = []
+    used: list[tuple[Part, Term]] = []
     nodes = [one.node for one in askings if _in_all(index, one)]
     signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
     subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
@@ -335,19 +336,18 @@ def order_access(
             straight = flipped is False and number == rest
             if straight or (tied and flipped is not None and (index.name != KEY or number == rest)):
                 found: dict[str, Any] = {}
-                used: list[tuple[Part, Term]] = []
                 _next_part(part, [one for one in terms if one.operator not in ("==", "in")], found, used)
                 nodes += [one.node for _, one in used]
                 ties = 0 if straight or index.name == KEY else number + len(subjects)
                 return Access(
-                    index, tuple(equal), rank=3, nodes=tuple(nodes), signs=signs, flipped=flipped is True, ties=ties,
-                    **found,
+                    index, tuple(equal), rank=3, nodes=tuple(nodes), terms=tuple(used), signs=signs,
+                    flipped=flipped is True, ties=ties, **found,
                 )  # fmt: skip
         term = next((one for one in terms if one.operator == "=="), None)
         if term is None or not _is_of(term.value, part):
             return None
         equal.append(term.value)
-        nodes.append(term.node)
+        used.append((part, term))
     return None
 
 

@@ -21,11 +21,11 @@ from .following.nested import Inner, Nested
 from .loops import Writer
 from .ordering import checked, first_of
 from .programs import Programs
-from .projection import HITS, KEYS, PAIRS, VALUES, Projection
+from .projection import HITS, KEYS, PAIRS, VALUES
 from .recordlines import Body
 from .sums import mean, total
 from .terms import conjuncts
-from .translated import want_of
+from .translated import want_of, with_sort_key
 
 _NESTED = Recipe("nested query")
 
@@ -74,8 +74,7 @@ class Reader:
         give = _WHAT[node.what] if node.value is None else _followed(node.value)
         want = HITS if node.how in ("count", "truth") else want_of((give,), programs, one=True)
         if node.order is not None:
-            sort_key = want_of((_followed(node.order),), programs, one=True)
-            want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+            want = with_sort_key(_followed(node.order), want, programs)
         conditions = [_followed(one) for one in node.where]
         asked = [Asked(one, part) for one in conditions for part in conjuncts(one.node)]
         self._keys = programs.keys
@@ -91,11 +90,7 @@ class Reader:
         """The function, of *table* in a read transaction, for captured values. *question* answers all else."""
         asked: list[Any] = []
         for own, numbers, links, nested in self._sources:
-            if links or nested:
-                asked += arguments(Followed(own, nothing, parameters), numbers, links, nested, self._keys)
-            else:  # what that comes to, without the calls
-                asked.append(nothing)
-                asked += [parameters[number] for number in numbers]
+            asked += arguments(Followed(own, nothing, parameters), numbers, links, nested, self._keys)
         return self._make(table, cursor, question, skip, most, *asked)
 
 

@@ -46,6 +46,12 @@ def want_of(gives: tuple[Give, ...], programs: Programs, *, one: bool) -> Projec
     return parts[0] if one and isinstance(parts[0], Projection) else Projection(tuple(parts), one)
 
 
+def with_sort_key(order: Followed, want: Projection, programs: Programs) -> Projection:
+    """*want* behind what *order* gives of a record."""
+    sort_key = want_of((order,), programs, one=True)
+    return Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+
+
 def _given(followed: Followed, programs: Programs) -> Projection:
     node = followed.node
     paths = list(_paths(node, followed, programs)) if programs.columns is not None else []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache, partial, partialmethod
 from itertools import chain
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
@@ -227,26 +227,15 @@ class _Asking:
             raise NeedsRowsError
         return self._answer(_Aggregate("count", self._where, None))
 
-    def sum(self, *given: Any, **named: Any) -> Any:
-        """As of rows."""
-        return self._of_rows("sum", given or named)
-
-    def mean(self, *given: Any, **named: Any) -> Any:
-        """As of rows."""
-        return self._of_rows("mean", given or named)
-
-    def min(self, *given: Any, **named: Any) -> Any:
-        """As of rows."""
-        return self._of_rows("min", given or named)
-
-    def max(self, *given: Any, **named: Any) -> Any:
-        """As of rows."""
-        return self._of_rows("max", given or named)
-
-    def _of_rows(self, kind: str, given: Any) -> Any:
-        if self._give is None or given:
+    def _of_rows(self, kind: str, *given: Any, **named: Any) -> Any:
+        if self._give is None or given or named:
             raise NeedsRowsError
         return self._answer(_Aggregate(kind, self._where, self._give))
+
+    sum = partialmethod(_of_rows, "sum")
+    mean = partialmethod(_of_rows, "mean")
+    min = partialmethod(_of_rows, "min")
+    max = partialmethod(_of_rows, "max")
 
     def _refuse(self, *args: Any) -> NoReturn:
         raise NeedsRowsError

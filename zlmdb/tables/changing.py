@@ -10,7 +10,7 @@ from ..shown import shortened
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
 from .foundrows import FoundRows, PackedKeys
-from .misspelt import assigned_to, check_names, check_nested, nested_in
+from .misspelt import assigned_to, nested_in
 
 if TYPE_CHECKING:
     from ..store.transaction import Transaction
@@ -212,14 +212,6 @@ class EditedRows:
         fields = assigned_to(type(value))
         self.most = None if fields is None else len(fields)
         self.nested = nested_in(type(value))
-
-    def check_names(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
-        """As `misspelt.check_names`, for the object *value* of the record *encoded*."""
-        check_names(table, table._storage.decode_key(encoded), value)
-
-    def check_nested(self, table: Table[Any, Any], encoded: bytes, value: Any) -> None:
-        """As `misspelt.check_nested`, in the same way."""
-        check_nested(table, table._storage.decode_key(encoded), value)
 
     def end(self, error: Optional[BaseException]) -> None:
         """The block is over."""

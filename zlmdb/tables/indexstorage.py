@@ -175,10 +175,6 @@ class IndexStorage:
         """The value of the entries of the record *key* with this value."""
         return self.owned(key, primary)
 
-    def carried(self, data: Any) -> Sequence[Any]:
-        """The values of the fields that an entry with the value *data* carries."""
-        return ()
-
     def belongs(self, data: Any, key: Any, primary: bytes) -> bool:
         """Whether an entry with the value *data* belongs to the record *key*."""
         if data == self.owned(key, primary):

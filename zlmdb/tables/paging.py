@@ -13,6 +13,7 @@ from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
 from .executor.cachedorder import CachedOrder
 from .executor.cachedplans import CachedPaths
+from .executor.cachedsorted import CachedSorted
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -25,18 +26,19 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     cached = selection._cached_plan(give)
-    if isinstance(cached, CachedOrder):
+    ordered = cached.ordered if isinstance(cached, CachedSorted) else cached
+    if isinstance(ordered, CachedOrder):
         if not _is_constant(selection):
             name = _fingerprint(selection)
-        elif cached.fingerprint is None:
-            name = cached.fingerprint = _fingerprint(selection)
+        elif ordered.fingerprint is None:
+            name = ordered.fingerprint = _fingerprint(selection)
         else:
-            name = cached.fingerprint
+            name = ordered.fingerprint
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)
-    if isinstance(cached, CachedOrder):
-        found = cached.page(selection, give, size, begin)
+    if isinstance(ordered, CachedOrder):
+        found = ordered.page(selection, give, size, begin)
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))

@@ -9,7 +9,8 @@ journal takes memory only for inserted and moved records, and none while no scan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from itertools import islice, repeat, takewhile, tee
 from operator import is_not, itemgetter
@@ -45,6 +46,51 @@ def _while_aimed(table: Table[Any, Any], raw: object, read: Callable[[], Iterabl
             table._cursor().close()  # raises, unless a savepoint began or ended
             raw = table._raw
         yield row
+
+
+def rows_within(
+    table: Table[Any, Any], handle: Any, within: tuple[bytes, bytes], reverse: bool = False,
+    rows_from: Callable[..., Iterator[Any]] = pairs_from,
+) -> Generator[Any, None, None]:  # fmt: skip
+    """The engine's rows of *table*, or of the index *handle*, in a range, while nothing is written there.
+
+    They are pairs, or what *rows_from* gives. The cursor is closed at their end, or with them.
+    """
+    cursor = table._cursor(handle)
+    try:
+        if seek(cursor, *within, reverse):
+            yield from rows_from(cursor, *within, reverse, table._txn.buffers)
+    finally:
+        cursor.close()
+
+
+def first_within(
+    table: Table[Any, Any], handle: Any, within: tuple[bytes, bytes], reverse: bool, most: int,
+    rows_from: Callable[..., Iterator[Any]] = pairs_from,
+) -> list[Any]:  # fmt: skip
+    """The first of `rows_within`, at most *most*."""
+    with closing(rows_within(table, handle, within, reverse, rows_from)) as rows:
+        return list(islice(rows, most))
+
+
+def or_else(blocks: Iterator[Any], general: Callable[[], Iterator[Any]], *, flat: bool) -> Iterator[Any]:
+    """What is in *blocks* if *flat*, else these. Where that raises, *general* gives the rest, or tells what it is."""
+    given = 0
+    while True:
+        try:
+            block = next(blocks, None)
+        except Exception as error:
+            let_through(error)
+            break
+        if block is None:
+            return
+        if flat:
+            yield from block
+            given += len(block)
+        else:
+            yield block
+            given += 1
+    yield from islice(general(), given, None)
 
 
 class Scan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, cast, overload
 
 from ..namedtuples import NamedTuple
@@ -258,14 +259,11 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _every(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list, by what is not known from before."""
         query = self._query
-        linked, write = self._follows_links(give), self._table._txn._write
         limited = query.order is not None or query.skip or self._limit is not None
-        if (query is ALL and id(give) in FAST) or limited or write or not self._plain:
-            return list(self._all_rows(give) if linked else self._run(give))
-        rows: list[Any] = []
-        for block in (self._running_all() if linked else self._running()).lists(give):
-            rows += block
-        return rows
+        if (query is ALL and id(give) in FAST) or limited or self._table._txn._write or not self._plain:
+            return self._all_at_once(give)
+        running = self._running_all() if self._follows_links(give) else self._running()
+        return list(chain.from_iterable(running.lists(give)))
 
     def all(self, *given: NoReturn, **named: NoReturn) -> list[tuple[K, V]]:
         """All pairs of key and value in a list."""

@@ -10,7 +10,7 @@ called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, partialmethod
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
@@ -255,17 +255,13 @@ class Referring(_Rows):
             return session.block("it computes what may raise and does not use it")
         return leaf
 
-    def all(self) -> Any:
-        """Pairs of key and value."""
-        return self._given("pairs").all()
+    def _pairs(self, how: str) -> Any:
+        """What the method *how* gives of pairs of key and value."""
+        return self._given("pairs")._rows(how)
 
-    def first(self) -> Any:
-        """The first pair."""
-        return self._given("pairs").first()
-
-    def last(self) -> Any:
-        """The last pair."""
-        return self._given("pairs").last()
+    all = partialmethod(_pairs, "all")
+    first = partialmethod(_pairs, "first")
+    last = partialmethod(_pairs, "last")
 
     def __bool__(self) -> bool:
         some = self._asked.limit or self._asked.where
@@ -290,37 +286,19 @@ class GivenRows(_Rows):
         super().__init__(session, node)
         self._asked, self._what, self._known = asked, what, known
 
-    def all(self) -> Any:
-        """All rows in a list."""
-        return self.zlmdb_session.recorded(self._nested("all", self._list()))
+    def _rows(self, how: str) -> Any:
+        """What the method *how* of `Reads` gives of them."""
+        known: Any = _GIVEN[how]
+        return self.zlmdb_session.recorded(self._nested(how, known if isinstance(known, Known) else known(self)))
 
-    def first(self) -> Any:
-        """The first row, or None."""
-        return self.zlmdb_session.recorded(self._nested("first", self._one()))
-
-    def last(self) -> Any:
-        """The last row, or None."""
-        return self.zlmdb_session.recorded(self._nested("last", self._one()))
-
-    def count(self) -> Any:
-        """How many rows there are."""
-        return self.zlmdb_session.recorded(self._nested("count", INT))
-
-    def sum(self) -> Any:
-        """The sum of the rows."""
-        return self.zlmdb_session.recorded(self._nested("sum", SOMETHING))
-
-    def mean(self) -> Any:
-        """The mean of the rows."""
-        return self.zlmdb_session.recorded(self._nested("mean", UNKNOWN))
-
-    def min(self) -> Any:
-        """The least row."""
-        return self.zlmdb_session.recorded(self._nested("min", UNKNOWN))
-
-    def max(self) -> Any:
-        """The greatest row."""
-        return self.zlmdb_session.recorded(self._nested("max", UNKNOWN))
+    all = partialmethod(_rows, "all")
+    first = partialmethod(_rows, "first")
+    last = partialmethod(_rows, "last")
+    count = partialmethod(_rows, "count")
+    sum = partialmethod(_rows, "sum")
+    mean = partialmethod(_rows, "mean")
+    min = partialmethod(_rows, "min")
+    max = partialmethod(_rows, "max")
 
     def __bool__(self) -> bool:
         return self.zlmdb_session.truth(self._nested("truth", BOOL))
@@ -340,6 +318,13 @@ class GivenRows(_Rows):
         if how in ("count", "truth"):  # these sort nothing
             asked = asked._replace(order=None, backwards=False)
         return self.zlmdb_session.nodes.make(Nested, self._node, *asked, *self._what, how, known)
+
+
+_GIVEN: Mapping[str, Any] = {
+    "all": GivenRows._list, "first": GivenRows._one, "last": GivenRows._one, "count": INT, "sum": SOMETHING,
+    "mean": UNKNOWN, "min": UNKNOWN, "max": UNKNOWN,
+}  # fmt: skip
+"""What is known of what a method gives, or the method that tells it."""
 
 
 class Values(GivenRows):

@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from .session import Session
 
 
+def _blocking(what: str) -> Any:
+    """A method of `Opaque` that ends the way, since *what* is done with it."""
+
+    def blocked(self: Opaque, *args: Any, **kwargs: Any) -> NoReturn:
+        self.zlmdb_blocked(what)
+
+    return blocked
+
+
 class Opaque(Seen):
     """What a function sees of something captured that it may only hold. Whatever else is not said ends the way.
 
@@ -42,48 +51,23 @@ class Opaque(Seen):
     def __getattr__(self, name: str) -> Any:
         return self.zlmdb_blocked(f"attribute {name}")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.zlmdb_blocked("a call")
-
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Recorder):
             return NotImplemented  # then that is asked
         return self.zlmdb_blocked("comparing")
 
-    def __hash__(self) -> int:
-        return self.zlmdb_blocked("hash()")
-
-    def __bool__(self) -> bool:
-        return self.zlmdb_blocked("the truth")
-
-    def __iter__(self) -> Any:
-        return self.zlmdb_blocked("iterating")
-
-    def __len__(self) -> int:
-        return self.zlmdb_blocked("len()")
-
-    def __contains__(self, member: Any) -> bool:
-        return self.zlmdb_blocked("searching")
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.zlmdb_blocked("an item")
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.zlmdb_blocked("assigning to an item")
-
-    def __delitem__(self, key: Any) -> None:
-        self.zlmdb_blocked("deleting an item")
-
-    def __str__(self) -> str:
-        return self.zlmdb_blocked("str()")
+    __call__, __hash__, __bool__, __iter__, __len__ = map(
+        _blocking, ("a call", "hash()", "the truth", "iterating", "len()")
+    )
+    __contains__, __getitem__, __setitem__, __delitem__ = map(
+        _blocking, ("searching", "an item", "assigning to an item", "deleting an item")
+    )
+    __str__, __format__ = _blocking("str()"), _blocking("format()")
 
     def __repr__(self) -> str:
         if is_debugging(sys._getframe(1)):
             return f"<placeholder {self.zlmdb_name()}, while zlmdb reads the function>"
         return self.zlmdb_blocked("repr()")
-
-    def __format__(self, how: str) -> str:
-        return self.zlmdb_blocked("format()")
 
 
 class Sight(Opaque):

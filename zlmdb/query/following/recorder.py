@@ -24,6 +24,13 @@ _SMALL = 16
 """Members up to which a field of an Enum is followed one by one where the function asks what is a member."""
 
 
+def _comparing(operator: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return compared.compared(self, operator, other)
+
+    return method
+
+
 class Recorder:
     """Stands for a value. Operators give recorders; asking whether it is true chooses a way."""
 
@@ -100,23 +107,7 @@ class Recorder:
     def __index__(self) -> int:
         return operator.index(concrete(self, "a position"))
 
-    def __eq__(self, other: object) -> Any:
-        return compared.compared(self, "==", other)
-
-    def __ne__(self, other: object) -> Any:
-        return compared.compared(self, "!=", other)
-
-    def __lt__(self, other: Any) -> Any:
-        return compared.compared(self, "<", other)
-
-    def __le__(self, other: Any) -> Any:
-        return compared.compared(self, "<=", other)
-
-    def __gt__(self, other: Any) -> Any:
-        return compared.compared(self, ">", other)
-
-    def __ge__(self, other: Any) -> Any:
-        return compared.compared(self, ">=", other)
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparing, ("==", "!=", "<", "<=", ">", ">="))
 
     def __neg__(self) -> Any:
         return signed(self, "-")

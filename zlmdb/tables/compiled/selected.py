@@ -21,6 +21,7 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
 from ..indexstorage import IndexStorage
+from ..misspelt import check_names, check_nested
 from ..storage import Selected, Storage
 from .boundclass import Followers
 from .entries import Lines, lines_of
@@ -141,9 +142,9 @@ if len(edited) > 1 or type(value) is not turns.kind:
         finally:
             turns.at = None
         if turns.most is not None and len(value.__dict__) > turns.most:
-            turns.check_names(self, encoded, value)
+            check_names(self, load_key(encoded), value)
         if turns.nested:
-            turns.check_nested(self, encoded, value)""",
+            check_nested(self, load_key(encoded), value)""",
         "if turns.over: yield",
     ),
 }
@@ -320,6 +321,8 @@ def _common(
         "general_read": read,
         "general_store": store,
         "refuse_over": _refuse_over,
+        "check_names": check_names,
+        "check_nested": check_nested,
     }
     parts, more = followers.lines(primary)
     names.update(more)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...query.accesses import Access
@@ -12,7 +12,7 @@ from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import BoundIndex
 from .accessranges import Find, Range, finder
-from .foundkeys import EntryRanges, FoundKeys
+from .foundkeys import EntryRanges, FoundKeys, first_keys, of_records
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -83,28 +83,17 @@ class AccessPath:
         ranges, storage = self.find(selection._query.where), selection._table._storage
         if not ranges or (selection._lower == storage.lower and selection._upper == storage.upper):
             return ranges[0] if ranges else None
-        if not self.tail:
-            return None
-        (lower, upper), size = ranges[0], len(self.prefix)
-        if selection._upper != storage.upper:  # behind the key of the index, an entry has that of the record
-            upper = lower + selection._upper[size:]
-        return lower + selection._lower[size:], upper
+        return of_records(ranges[0], selection, self.prefix) if self.tail else None
 
     def ends(self, selection: Selection[Any, Any], most: int) -> Optional[list[bytes]]:
         """The engine's keys of the first *most* records in the range of *selection*, as it has them, if `in_order`.
 
         None if it cannot be told.
         """
-        within, prefix, tail = self.narrowed(selection), self.prefix, self.tail
+        within = self.narrowed(selection)
         if within is None:
             return None
-        cursor, reverse = selection._table._raw.cursor(self.handle), bool(selection._reverse)
-        if not seek(cursor, *within, reverse):
-            return []
-        found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), most))
-        if not COUNTS_REFERENCES:
-            cursor.close()
-        return [prefix + one[tail:] for one in found] if prefix or tail else found
+        return first_keys(selection._table, self.handle, self.tail, within, bool(selection._reverse), most)
 
     def key(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[bytes]:
         """The engine's key of the one record that a key of a unique index may have; None without one.
@@ -116,25 +105,15 @@ class AccessPath:
         return owner if owner is None or not self.prefix else self.prefix + owner
 
     def _within(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
-        """The engine's keys of the records in *ranges*."""
+        """The engine's keys of the records in *ranges*, each once, at most *most*."""
         if self.sparse:
             return list({one[0] for one in ranges}) if len(ranges) > 1 else [one[0] for one in ranges]
         if self.only:
             owner = table._get(ranges[0][0], None, self.handle)
             return [] if owner is None else [self.prefix + owner]
-        found = self._entries(table, ranges, most)
-        if self.prefix and not self.of_keys:
-            prefix = self.prefix
-            found = [prefix + one for one in found]
-        return list(set(found)) if self.several and len(found) < most else found  # else not all entries were read
-
-    def _entries(self, table: Table[Any, Any], ranges: Sequence[Range], most: int) -> list[bytes]:
-        """The encoded primary keys of the records."""
         tail = self.tail
-        found: list[bytes] = []
+        found: list[bytes] = []  # the encoded primary keys
         cursor = table._raw.cursor(table._db if self.of_keys else self.handle)
-        if tail and len(ranges) > 1:
-            ranges = self._short_ranges(cursor, ranges, most, found)
         for lower, upper in ranges:
             if tail:  # a loop in Python: for few entries that takes less time than to set up another one
                 if lower < upper and (cursor.set_range(lower) if lower else cursor.first()):
@@ -142,34 +121,15 @@ class AccessPath:
                         if entry >= upper:
                             break
                         found.append(entry[tail:])
-            elif not seek(cursor, lower, upper):
-                continue
-            elif self.of_keys:
-                found += islice(keys_from(cursor, lower, upper), most - len(found))
-            else:
-                pairs = takewhile((upper,).__gt__, cursor.iternext(True, True))
-                found += [owner for _, owner in islice(pairs, most - len(found))]
+            elif seek(cursor, lower, upper):
+                rows = (keys_from if self.of_keys else values_from)(cursor, lower, upper)
+                found += islice(rows, most - len(found))
         if not COUNTS_REFERENCES:
             cursor.close()
-        return found
-
-    def _short_ranges(self, cursor: Any, ranges: Sequence[Range], most: int, found: list[bytes]) -> Sequence[Range]:
-        """Put into *found* what is in *ranges*, of which most are short, and may follow each other; none are left."""
-        tail, add = self.tail, found.append
-        entry: Optional[bytes] = b""
-        rows: Iterator[bytes] = iter(())
-        for lower, upper in sorted(ranges):
-            if entry is None or entry < lower:
-                if not cursor.set_range(lower):
-                    break
-                rows = cursor.iternext(True, False)
-                entry = next(rows, None)
-            while entry is not None and entry < upper:
-                if len(found) >= most:
-                    return ()
-                add(entry[tail:])
-                entry = next(rows, None)
-        return ()
+        if self.prefix and not self.of_keys:
+            prefix = self.prefix
+            found = [prefix + one for one in found]
+        return list(set(found)) if self.several and len(found) < most else found  # else not all entries were read
 
 
 class EitherPath(AccessPath):

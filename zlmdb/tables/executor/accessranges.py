@@ -58,6 +58,9 @@ def _ranges(
         return list(dict.fromkeys(found))  # one moment may be said by two times that are not equal
     if begins is not None:
         return [limits(spans, (None, None, None, equal if tuples else None, begins))]
+    if first is None and last is None and tuples and equal:
+        spans.check_sorts()
+        return [spans.span(equal, None)]
     start = stop = through = None
     if first is not None:
         start = (*equal, first.value) if tuples else first.value

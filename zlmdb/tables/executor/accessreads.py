@@ -11,10 +11,11 @@ from ...handlers import let_through
 from ...query.accesses import Access
 from ...query.inorder import KEYS, blocks_of, in_order
 from ...query.terms import KEY
-from ...store.ranges import keys_from, pairs_from, seek
+from ...store.ranges import keys_from, pairs_from
 from ..indexstorage import BoundIndex
+from ..scan import first_within, rows_within
 from .accessranges import UNFIT, Range, ranges_of
-from .foundkeys import FoundKeys, entry_ranges_of
+from .foundkeys import FoundKeys, entry_ranges_of, of_records
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -81,12 +82,7 @@ class AccessReads:
         """The entries of *access* in a range: their keys if these end with the primary key, else pairs."""
         bound = self.bound(access)
         rows: Any = keys_from if bound is None or bound.storage.tail else pairs_from
-        cursor = self._table._cursor(None if bound is None else bound.handle)
-        try:
-            if seek(cursor, lower, upper):
-                yield from rows(cursor, lower, upper, False, self._table._txn.buffers)
-        finally:
-            cursor.close()
+        return rows_within(self._table, None if bound is None else bound.handle, (lower, upper), False, rows)
 
     def _all_entries(self, access: Access) -> Iterable[Any]:
         known = self._known_entries.get(id(access))
@@ -104,23 +100,15 @@ class AccessReads:
     ) -> Iterator[list[bytes]]:  # fmt: skip
         """The engine's keys of the first records that *accesses* find, if entries are in the order of the records."""
         access = accesses[0]
-        bound, prefix, views = self.bound(access), self._storage.prefix, self._table._txn.buffers
+        bound, prefix = self.bound(access), self._storage.prefix
         if bound is None or len(accesses) > 1 or not access.in_order:
             return
         tail = bound.storage.tail
-        lower, upper = self.ranges(access)[0]
-        if tail:  # behind the key of the index, an entry has that of the record: see `AccessPath.narrowed`
-            if selection._upper != self._storage.upper:
-                upper = lower + selection._upper[len(prefix) :]
-            lower += selection._lower[len(prefix) :]
+        within = self.ranges(access)[0]
+        lower, upper = of_records(within, selection, prefix) if tail else within
         for most in _FIRST:
-            cursor = self._table._cursor(bound.handle)
-            try:
-                rows = pairs_from(cursor, lower, upper, reverse, views) if seek(cursor, lower, upper, reverse) else ()
-                pairs = [(entry, bytes(owner)) for entry, owner in islice(rows, most)]
-            finally:
-                cursor.close()
-            yield [prefix + (entry[tail:] if tail else owner) for entry, owner in pairs]
+            pairs = first_within(self._table, bound.handle, (lower, upper), reverse, most)
+            yield [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in pairs]
             if len(pairs) < most:
                 return
             if reverse:

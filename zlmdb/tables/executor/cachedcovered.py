@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
 from ...query.following import Followed
-from ...query.ordering import sliced
+from ...query.forms import ROWS
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
 from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import keys_from, pairs_from, seek
+from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath
 from .accessranges import Range
 from .cachedplans import FEW, CachedPaths, given
 from .cachedscans import CachedScan
-from .covered import Cover, Covered, itself
+from .covered import Cover, Covered
 from .foundkeys import FoundEntries
 from .keylookups import most_kept, most_of, stages
 
@@ -95,15 +95,14 @@ class CachedCovered(CachedPaths):
         ranges = way.find(where) if within is None else (within,)
         if prepared is None or not ranges:
             return None
-        if within is not None:
-            few = self._few(selection, within, prepared, functions, query.skip + limit)
-            if few is not None:
-                return few[query.skip :]
-        lower, upper, storage = selection._lower, selection._upper, table._storage
-        anyhow = give is HITS and selection._is_all()
-        ordered = within is not None or anyhow
+        stop = query.skip + limit
+        if within is not None and stop <= FEW:
+            pairs = self._first_pairs(selection, within, stop)
+            rows: list[Any] = self._covering(list(pairs), pairs.__getitem__, functions, *prepared.given)
+            if len(rows) == stop or len(pairs) < stop:
+                return rows[query.skip :]
+        ordered = within is not None or (give is HITS and selection._is_all())
         if not ordered and not way.only:
-            stop = query.skip + limit
             found = self._finds(table, where)[0]
             few = found.fewer(FEW)
             if few is None and self._scan is not None and stop <= FEW:
@@ -114,33 +113,24 @@ class CachedCovered(CachedPaths):
                     return first[query.skip : stop]
             few = found.fewer(CAP) if few is None else few
             return None if few is None else self._rows_of(found, few, selection, give)[query.skip : stop]
+        within_keys = selection._lower, selection._upper
         covered = Covered(
-            table, self._bound, ranges, ordered, selection._reverse, lower, upper, self._cover, self._fields
-        )  # fmt: skip
-        loop = prepared.loop(prepared.keyed, False)
-        failed = partial(covered.failed, functions)
-        rows = loop(covered.scan, itself, storage.load_key, failed, *prepared.arguments(functions))
-        return list(sliced(rows, query.skip, limit))
+            table, self._bound, ranges, ordered, bool(selection._reverse), *within_keys, self._cover, self._fields
+        )
+        rows = []
+        for some in covered.rows(prepared, functions, ROWS, max(stop, 1)):
+            rows += some
+            if len(rows) >= stop:
+                break
+        return rows[query.skip : stop]
 
-    def _few(
-        self, selection: Selection[Any, Any], within: Range, prepared: Prepared, functions: list[Any], stop: int
-    ) -> Optional[list[Any]]:  # fmt: skip
-        """At most *stop* rows of the entries *within* a range; None if they take more than one look at few entries."""
-        if stop > FEW:
-            return None
+    def _first_pairs(self, selection: Selection[Any, Any], within: Range, most: int) -> dict[bytes, bytes]:
+        """The first entries *within* a range, at most *most*, with their values."""
         cursor, reverse = selection._table._raw.cursor(self._bound.handle), bool(selection._reverse)
-        if not stop or not seek(cursor, *within, reverse):
-            return []
-        get: Any = None
-        if self._paired or not self._bound.storage.tail:
-            values = dict(islice(pairs_from(cursor, *within, reverse), stop))
-            entries, get = list(values), values.__getitem__
-        else:
-            entries = list(islice(keys_from(cursor, *within, reverse), stop))
+        found = dict(islice(pairs_from(cursor, *within, reverse), most)) if seek(cursor, *within, reverse) else {}
         if not COUNTS_REFERENCES:
             cursor.close()
-        rows: list[Any] = self._covering(entries, get, functions, *prepared.given)
-        return rows if len(rows) == stop or len(entries) < stop else None
+        return found
 
     def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
         table, scan = selection._table, self._scan

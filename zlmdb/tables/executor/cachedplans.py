@@ -9,11 +9,11 @@ handles all cases.
 What a query asks, and which indexes there are, decide its kind:
 
 * `CachedPaths`: indexes, or the key, find the records. Rows come in the order of the keys.
-* `CachedSorted`: as above, and these rows, few of them, are sorted in memory.
+* `CachedSorted`: as above, and these rows, few of them, are sorted in memory. `CachedOrder` may have the first ones.
 * `CachedCovered`: the entries of one index have all that is asked for.
 * `CachedLinked`: the condition is on a linked record, and entries of an index of the other table tell all of it.
 * `CachedLinkScan`: the same without such an index: the other table is read.
-* `CachedOrder`: all records in the order of an index.
+* `CachedOrder`: all records, or just those of a range, in the order of an index.
 * `CachedScan`: no index is of use.
 * `CachedPartial`: one of these for each set of partial indexes that the captured values allow.
 
@@ -35,14 +35,13 @@ from ...query.following import Followed
 from ...query.inorder import KEYS
 from ...query.plan import DEEP, split
 from ...query.prepared import Prepared
-from ...query.projection import Projection
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
-from ...query.translated import Give, want_of
+from ...query.translated import Give, want_of, with_sort_key
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
-from .cachedorder import BLOCK, CachedOrder
+from .cachedorder import BLOCK, CachedOrder, first_in_order
 from .cachedpartial import CachedPartial
 from .cachedscans import CachedScan, behind, scanned
 from .covered import Cover, cover_of
@@ -179,11 +178,11 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     if query.order is not None:
         from .cachedsorted import CachedSorted  # late: it is one of these
 
-        sort_key = want_of((query.order,), programs, one=True)
-        want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+        want = with_sort_key(query.order, want, programs)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
-        most, most_limited = [FEW if _has_order(query.order, parts, known, tied) else CAP for tied in (False, True)]
-        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, most_limited)
+        ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
+        most = FEW if _has_order(query.order, parts, known) else CAP
+        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered)
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
 
 
@@ -225,11 +224,10 @@ def _ordered(
     return CachedOrder(access, bound, prepared)
 
 
-def _has_order(order: Followed, parts: Sequence[Asking], known: Known, tied: bool) -> bool:
+def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
     """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
     subjects = ordered_by(order.node, order.keyed)
-    found = [] if subjects is None else [order_access(one, subjects, parts, tied=tied) for one in known.facts]
-    return any([one is not None and (not tied or one.serves(parts)) for one in found])
+    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
 
 
 def _covered(

@@ -50,7 +50,8 @@ def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
 def scanned_lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Optional[Iterator[list[Any]]]:
     """Lists of the rows of all records of the range of *running*; None if that is told in another way.
 
-    In a write transaction, the caller takes them all before anything is written.
+    In a write transaction, the caller takes them all before anything is written. Raises where somebody else has to find
+    out.
     """
     table = running.table
     plain = table._steady and running.selection._plain and vouches(running.storage.value.name)
@@ -59,24 +60,18 @@ def scanned_lists(running: Running, prepared: Prepared, functions: Sequence[Foll
         return None
     if not all([one.reading.complete for one in functions]):
         return None
-    return _lists(running, prepared, functions)
+    return _lists(running.selection, prepared, functions)
 
 
-def _lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Iterator[list[Any]]:
-    selection, given = running.selection, 0
-    parts: Optional[ScanParts] = None
+def _lists(selection: Selection[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> Iterator[list[Any]]:
+    parts = ScanParts(selection, prepared, functions)
     try:
-        parts = ScanParts(selection, prepared, functions)
         while parts.are_left:
             block = parts.next(BLOCK)
-            given += len(block)
-            yield block
-    except Exception as error:  # the general form tells what it is
-        let_through(error)
-        yield list(islice(running._loop(prepared, functions, selection._scan), given, None))
+            if block:
+                yield block
     finally:
-        if parts is not None:
-            parts.close()
+        parts.close()
 
 
 def _scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, reverse: bool) -> Any:

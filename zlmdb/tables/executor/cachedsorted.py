@@ -1,4 +1,4 @@
-"""Cached plans of queries by an index whose rows, few of them, are sorted in memory."""
+"""Cached plans of queries by an index whose rows, few of them, are sorted in memory, if no index has their order."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...query.prepared import Prepared
 from ...query.translated import Give
 from ..scan import while_open
 from .accesspaths import AccessPath
+from .cachedorder import CachedOrder
 from .cachedplans import CachedPaths
 from .keylookups import most_kept
 
@@ -28,23 +29,26 @@ _row = itemgetter(1)
 class CachedSorted(CachedPaths):
     """As `CachedPaths`, of a query with an order. The function that lists its records gives pairs: sort key and row."""
 
-    __slots__ = ("_most", "_most_limited")
+    __slots__ = ("_most", "ordered")
 
-    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, most: int, most_limited: int) -> None:
-        """*most*: records from which on there may be a better way to find them in the order; with a limit the first."""
+    def __init__(
+        self, ways: Sequence[AccessPath], prepared: Prepared, most: int, ordered: Optional[CachedOrder]
+    ) -> None:  # fmt: skip
+        """*most*: records from which on there may be a better way to find them. *ordered* gives the first ones."""
         super().__init__(ways, prepared)
-        self._only, self.in_order, self._most, self._most_limited = None, False, most, min(most, most_limited)
+        self._only, self.in_order, self._most, self.ordered = None, False, most, ordered
 
     def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
         order: Optional[Followed] = query.order
+        first = None if self.ordered is None or limit is None else self.ordered.all(selection, give, limit)
+        if first is not None:
+            return first
         try:
             keys, _ = self._keys(selection, give)
             if not keys:
                 return keys
-            if limit is not None and len(keys) >= self._most_limited:
-                return None
             if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
                 keys.sort(reverse=bool(selection._reverse) is not query.backwards)
             pairs = self._list(keys, table._get, table._db, (*query.where, order, give))

@@ -19,13 +19,13 @@ from ...query.accesses import Access, accesses, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
 from ...query.terms import DESCENDING, KEY, Asking, not_none, subject_of
-from ...store.ranges import seek
 from ..keyrange import count_in
 from .accesspaths import way_of
 from .accessranges import Find
 from .accessreads import AccessReads
 from .cachedplans import keep, parts_of
 from .covered import EXACT
+from .foundkeys import first_keys
 from .indexfacts import vouches
 
 if TYPE_CHECKING:
@@ -134,20 +134,12 @@ def _at_end(selection: Selection[Any, Any], access: Access, give: Followed, *, l
     """What *give* says of the record of the first or the last entry of *access*; None if there is no entry."""
     table, storage = selection._table, selection._table._storage
     reads = AccessReads(table)
-    bound = reads.bound(access)
-    lower, upper = reads.ranges(access)[0]
-    cursor = table._raw.cursor(None if bound is None else bound.handle)
-    try:
-        entry = cursor.key() if seek(cursor, lower, upper, last) else b""
-        if bound is None or not lower <= entry < upper:
-            return (None,)
-        tail = bound.storage.tail
-        key = storage.prefix + (entry[tail:] if tail else cursor.value())
-    finally:
-        cursor.close()
-    data = table._get(key, None, table._db)
-    value = storage.load(data)
-    return (give.evaluated(*((storage.load_key(key), value) if give.keyed else (value,))),)
+    bound: Any = reads.bound(access)
+    keys = first_keys(table, bound.handle, bound.storage.tail, reads.ranges(access)[0], last, 1)
+    if not keys:
+        return (None,)
+    value = storage.load(table._get(keys[0], None, table._db))
+    return (give.evaluated(*((storage.load_key(keys[0]), value) if give.keyed else (value,))),)
 
 
 _SORTED = (int, str, bytes, UUID, date, timedelta, datetime)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
 from ...query.accesses import Access, order_access
@@ -20,7 +19,7 @@ from ...query.following.operations import Display
 from ...query.inorder import SHARE
 from ...query.terms import CAP, KEY, subject_of
 from ...store.ranges import after, keys_from, seek
-from ..scan import while_open
+from ..scan import first_within, rows_within, while_open
 from .accessreads import AccessReads
 from .cachedplans import parts_of
 from .counted import is_all, known_of
@@ -107,7 +106,7 @@ class _Entries:
         self._index = bound.storage
         self._tail: int = self._index.tail
         self._lower, self._upper = reads.ranges(access)[0]
-        self._cursor: Callable[[], Any] = partial(table._cursor, bound.handle)
+        self._table, self._handle = table, bound.handle
         kind = give.node
         self._last = len(kind.elements) if isinstance(kind, Display) else 0
         self._tuples = len(access.facts.parts) > 1
@@ -121,21 +120,16 @@ class _Entries:
 
     def differ(self) -> bool:
         """Whether there are many values, of a few entries each, going by the first ones: a scan is faster then."""
-        tail, within = self._tail, (self._lower, self._upper)
-        cursor = self._cursor() if tail else None
-        if cursor is None:
+        if not self._tail:
             return False
-        try:
-            first = list(islice(keys_from(cursor, *within), CAP)) if seek(cursor, *within) else []
-        finally:
-            cursor.close()
-        return len(first) == CAP and len({entry[:tail] for entry in first}) * SHARE > CAP
+        first = first_within(self._table, self._handle, (self._lower, self._upper), False, CAP, keys_from)
+        return len(first) == CAP and len({entry[: self._tail] for entry in first}) * SHARE > CAP
 
     def firsts(self, most: int) -> Optional[list[tuple[bytes, bytes]]]:
         """The first entry of each value, behind the key of its record; None if there are more than *most* values."""
         found: list[tuple[bytes, bytes]] = []
         tail, index, upper = self._tail, self._index, self._upper
-        cursor, lower = self._cursor(), self._lower
+        cursor, lower = self._table._cursor(self._handle), self._lower
         try:
             while seek(cursor, lower, upper) and (entry := cursor.key()) < upper:
                 if len(found) >= most:
@@ -148,30 +142,23 @@ class _Entries:
 
     def all_firsts(self) -> Optional[list[tuple[bytes, bytes]]]:
         """As `firsts`, of many values; None if the entries do not end with the keys of their records."""
-        tail, within = self._tail, (self._lower, self._upper)
+        tail = self._tail
         if not tail:
             return None
-        cursor = self._cursor()
-        try:
-            rows = keys_from(cursor, *within, True) if seek(cursor, *within, True) else ()
-            return [(entry[tail:], entry) for entry in {entry[:tail]: entry for entry in rows}.values()]
-        finally:
-            cursor.close()
+        rows = rows_within(self._table, self._handle, (self._lower, self._upper), True, keys_from)
+        return [(entry[tail:], entry) for entry in {entry[:tail]: entry for entry in rows}.values()]
 
     def numbers(self) -> Optional[dict[Any, int]]:
         """The number of entries of each value; None as of `all_firsts`."""
-        tail, within = self._tail, (self._lower, self._upper)
+        tail = self._tail
         if not tail:
             return None
-        cursor = self._cursor()
+        rows = rows_within(self._table, self._handle, (self._lower, self._upper), False, keys_from)
+        counts = Counter(map(itemgetter(slice(None, tail)), rows))
+        cursor = self._table._cursor(self._handle)
         try:
-            rows = keys_from(cursor, *within) if seek(cursor, *within) else ()
-            found: list[tuple[bytes, bytes, int]] = []
-            for beginning, count in Counter(map(itemgetter(slice(None, tail)), rows)).items():
-                cursor.set_range(beginning)
-                entry = cursor.key()
-                found.append((entry[tail:], entry, count))
+            firsts = [cursor.key() for beginning in counts if cursor.set_range(beginning)]
         finally:
             cursor.close()
-        found.sort()
-        return {self.value(entry): count for _, entry, count in found}
+        firsts.sort(key=itemgetter(slice(tail, None)))
+        return {self.value(entry): counts[entry[:tail]] for entry in firsts}

@@ -22,17 +22,16 @@ from ...query.ordering import best_of, bounded, checked, first_of, sliced
 from ...query.plan import SHARE, Choice, Kept, Question, choose
 from ...query.prepared import Prepared
 from ...query.programs import Programs
-from ...query.projection import Projection
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, Subject
-from ...query.translated import Give, translated, want_of
+from ...query.translated import Give, translated, want_of, with_sort_key
 from ..indexstorage import IndexStorage
-from ..scan import while_open
+from ..scan import or_else, while_open
 from ..storage import Storage
 from .accessreads import AccessReads
 from .cachedplans import cached_plan_of
 from .cachedscans import scanned_lists
-from .covered import Cover, Covered, Uncolumned, cover_of, itself
+from .covered import FIRST_BLOCK, Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .keylookups import PickedScan, StagedScan, most_of, total_of
 from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within, unless_few_fit
@@ -197,20 +196,14 @@ class Running:
         functions = self.asked(gives)
         prepared = self.prepared(functions, gives, one)
         ordered = choice.order is not None
-        covered = self.covered(choice, prepared, functions, gives)
-        picked = None if covered is not None or not form.listed else self._picked_lists(choice, functions, gives)
-        if picked is not None:
-            return picked
-        told = covered is not None or choice.accesses or not form.listed
-        scanned = None if told else scanned_lists(self, prepared, functions)
-        if scanned is not None:
-            return scanned
-        if covered is not None:
-            rows = self._entry_loop(covered, functions, gives, one, form)
+        scan_of = self._scan_of(choice) if choice.order is None else order_scan(self, choice.order, self._begin)
+        many = self._many_rows(choice, prepared, functions, gives, one, form)
+        if many is not None:
+            rows = or_else(many, partial(self._loop, prepared, functions, scan_of, form), flat=form is ROWS)
+            rows = while_open(self.table, partial(iter, rows)) if form is ROWS and self.order is None else rows
+        elif limit is not None and not ordered and behind is None and bounded(self.order, skip + limit):
+            return self._best(prepared, functions, scan_of, skip, skip + limit)
         else:
-            scan_of = self._scan_of(choice) if choice.order is None else order_scan(self, choice.order, self._begin)
-            if limit is not None and not ordered and behind is None and bounded(self.order, skip + limit):
-                return self._best(prepared, functions, scan_of, skip, skip + limit)
             rows = self._loop(prepared, functions, scan_of, form)
         if self.order is None:
             return sliced(rows, skip, limit)
@@ -230,11 +223,20 @@ class Running:
             loop.close()  # with its cursors, before anything is written: the garbage collector may do it later
         return iter(found)
 
-    def _picked_lists(
-        self, choice: Choice, functions: Sequence[Followed], gives: Sequence[Give]
-    ) -> Optional[Iterator[list[Any]]]:  # fmt: skip
-        """Lists of the rows of the records that *choice* finds, if one function gives them."""
-        if not choice.accesses or self.joins is None:
+    def _many_rows(
+        self, choice: Choice, prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give], one: bool,
+        form: Form,
+    ) -> Optional[Iterator[Any]]:  # fmt: skip
+        """The rows of many entries or records at a time, by one generated function; None if they come one by one."""
+        covered = self.covered(choice, prepared, functions, gives)
+        if covered is not None:
+            first = FIRST_BLOCK if form is ROWS else BLOCK
+            return covered.rows(self.prepared(functions, gives, one, self.uncolumned()), functions, form, first)
+        if not form.listed:
+            return None
+        if not choice.accesses:
+            return scanned_lists(self, prepared, functions)
+        if self.joins is None:
             return None
         from .pickedlists import lists  # late: few programs follow links
 
@@ -313,19 +315,6 @@ class Running:
         programs: Programs = kept["uncolumned"]
         return programs
 
-    def _entry_loop(
-        self, covered: Covered, functions: Sequence[Followed], gives: Sequence[Give], one: bool, form: Form
-    ) -> Iterator[Any]:  # fmt: skip
-        prepared = self.prepared(functions, gives, one, self.uncolumned())
-        loop = prepared.loop(prepared.keyed, False, form)
-        on_failure = partial(covered.failed, functions)
-        rows = loop(covered.scan, itself, self.storage.load_key, on_failure, *prepared.arguments(functions))
-        # To list many at once is the faster way, unless the caller may want a few only, or somebody hears of each call.
-        many = covered.ordered or form is not ROWS or self.order is not None or self.every
-        if not many or not all([one.reading.complete for one in functions]):
-            return rows
-        return covered.listed(rows, prepared, functions, form)
-
     def prepared(
         self, functions: Sequence[Followed], gives: Sequence[Give], one: bool, programs: Optional[Programs] = None
     ) -> Prepared:  # fmt: skip
@@ -342,8 +331,7 @@ class Running:
                 return renewed
         want = want_of(tuple(gives), programs, one=one)
         if self.order is not None:
-            sort_key = want_of((self.order,), programs, one=True)
-            want = Projection((sort_key.parts[0] if sort_key.one else sort_key, want), one=False)
+            want = with_sort_key(self.order, want, programs)
         conditions, asked = translated(self.where, programs)
         found = Prepared(functions, conditions, asked, want, programs)
         if key is not None and found.renewable:

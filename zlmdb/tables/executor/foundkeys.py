@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...namedtuples import NamedTuple
-from ...store.ranges import keys_from, pairs_from, seek
-from ..indexstorage import BoundIndex
+from ...store.blocks import COUNTS_REFERENCES
+from ...store.ranges import keys_from, pairs_from, seek, values_from
+from ..indexstorage import BoundIndex, IndexStorage
+from ..scan import rows_within
 from .accessranges import Range
 
 if TYPE_CHECKING:
+    from ..selection import Selection
     from ..table import Table
 
 
@@ -34,6 +38,75 @@ def entry_ranges_of(table: Table[Any, Any], bound: Optional[BoundIndex], ranges:
     if bound is None:
         return EntryRanges(table._db, 0, b"", ranges)
     return EntryRanges(bound.handle, bound.storage.tail or None, table._storage.prefix, ranges)
+
+
+def first_keys(
+    table: Table[Any, Any], handle: Any, tail: int, within: Range, reverse: bool, stop: Optional[int], skip: int = 0
+) -> list[bytes]:  # fmt: skip
+    """The engine's keys of the records of the first entries *within* a range, in a read transaction.
+
+    *tail*: see `IndexStorage`.
+    """
+    cursor, prefix = table._raw.cursor(handle), table._storage.prefix
+    if not seek(cursor, *within, reverse):
+        return []
+    found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), skip, stop))
+    if not COUNTS_REFERENCES:
+        cursor.close()
+    if not prefix:
+        return [one[tail:] for one in found] if tail else found
+    return [prefix + one[tail:] for one in found]
+
+
+def first_different(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, reverse: bool, stop: int, skip: int
+) -> Optional[list[bytes]]:  # fmt: skip
+    """As `first_keys`, of an index whose entries end with the primary key; None if two of them have one index key."""
+    cursor, prefix, tail = table._raw.cursor(bound.handle), table._storage.prefix, bound.storage.tail
+    if not seek(cursor, *within, reverse):
+        return []
+    found = list(islice(keys_from(cursor, *within, reverse), stop + 1))  # the next one, too, must be different
+    if not COUNTS_REFERENCES:
+        cursor.close()
+    if len({one[:tail] for one in found}) != len(found):
+        return None
+    return [prefix + one[tail:] for one in found[skip:stop]]
+
+
+def tied_keys(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
+) -> Generator[bytes, None, None]:  # fmt: skip
+    """The engine's keys of the records of the entries *within* a range of *bound*, which is read *backwards* or not.
+
+    Those of entries that are equal in their first *ties* parts come in their own order, with *last* the last one first.
+    """
+    prefix, tail = table._storage.prefix, bound.storage.tail
+    with closing(rows_within(table, bound.handle, within, backwards)) as pairs:
+        for _, entries in groupby(pairs, common_of(bound.storage, ties)):
+            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
+            if len(keys) > 1:
+                keys.sort(reverse=last)
+            yield from keys
+
+
+def common_of(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any]:
+    """What entries have in common that are equal in their first *ties* parts."""
+    tail, load_key = index.tail, index.load_key
+    whole = ties == len(index.definition["fields"])
+    if whole and tail:
+        return lambda pair: pair[0][:tail]
+    return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]
+
+
+def of_records(within: Range, selection: Selection[Any, Any], prefix: bytes) -> Range:
+    """The part of *within*, the range of one index key, that is of records of *selection*.
+
+    Behind the index key, an entry has that of the record, without the *prefix*.
+    """
+    (lower, upper), size = within, len(prefix)
+    if selection._upper != selection._table._storage.upper:
+        upper = lower + selection._upper[size:]
+    return lower + selection._lower[size:], upper
 
 
 class FoundKeys:

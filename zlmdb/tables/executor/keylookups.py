@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -15,8 +14,7 @@ from ...query.plan import most_of as most_of_total
 from ...query.scanned import Scanned
 from ...query.terms import CAP
 from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import pairs_from, seek
-from ..scan import Scan
+from ..scan import Scan, first_within
 from .foundkeys import FoundKeys
 
 if TYPE_CHECKING:
@@ -208,14 +206,7 @@ class StagedScan(PickedScan):
 
     def _block(self, most: int) -> list[tuple[bytes, Any]]:
         """The next records of the range, which then begins behind them."""
-        table = self._table
-        cursor = table._cursor()
-        try:
-            found = seek(cursor, self._lower, self._upper, self._reverse)
-            rows = pairs_from(cursor, self._lower, self._upper, self._reverse, table._txn.buffers) if found else ()
-            block = list(islice(rows, most))
-        finally:
-            cursor.close()
+        block = first_within(self._table, None, (self._lower, self._upper), self._reverse, most)
         if block and self._reverse:
             self._upper = block[-1][0]
         elif block:

@@ -151,10 +151,9 @@ class LinkedPath(AccessPath):
         if linked._storage.generated.loops.known is not known or known.state != state:
             return None
         inner = self._inner
-        if inner.only:  # what `AccessPath.key` comes to, without the call
-            ranges: Any = inner.find(where)
-            owner = linked._get(ranges[0][0], None, inner.handle)
-            return [] if owner is None else [inner.prefix + owner if inner.prefix else owner]
+        if inner.only:
+            owner = inner.key(linked, where)
+            return [] if owner is None else [owner]
         found = inner.keys(linked, where, CAP)
         return None if found is None or len(found) >= CAP else found
 

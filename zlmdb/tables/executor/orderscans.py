@@ -6,10 +6,10 @@ has more parts, the keys of those that are equal are sorted; then no more than t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -26,11 +26,11 @@ from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP, Subject, conjuncts
 from ...query.translated import want_of
-from ...store.ranges import pairs_from, seek
-from ..indexstorage import BoundIndex, IndexStorage
-from ..scan import IndexScan
+from ..indexstorage import BoundIndex
+from ..scan import IndexScan, rows_within
 from .accessranges import UNFIT, Range
 from .cachedplans import parts_of
+from .foundkeys import common_of, first_keys, tied_keys
 from .keylookups import PickedScan
 
 if TYPE_CHECKING:
@@ -74,35 +74,8 @@ def _tied_scan(
     The entries are read *backwards* or not. Those that are equal in their first *ties* parts come in the order of their
     keys, with *last* the last one first.
     """
-    keys = _keys(table, bound, within, ties, backwards, last)
+    keys = tied_keys(table, bound, within, ties, backwards, last)
     return PickedScan(table, keys, table._storage.lower, table._storage.upper, reverse=False)
-
-
-def _keys(
-    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
-) -> Iterator[bytes]:  # fmt: skip
-    prefix, tail = table._storage.prefix, bound.storage.tail
-    cursor = table._cursor(bound.handle)
-    try:
-        if not seek(cursor, *within, backwards):
-            return
-        pairs = pairs_from(cursor, *within, backwards, table._txn.buffers)
-        for _, entries in groupby(pairs, _common(bound.storage, ties)):
-            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
-            if len(keys) > 1:
-                keys.sort(reverse=last)
-            yield from keys
-    finally:
-        cursor.close()
-
-
-def _common(index: IndexStorage, ties: int) -> Callable[[tuple[bytes, Any]], Any]:
-    """What entries have in common that are equal in their first *ties* parts."""
-    tail, load_key = index.tail, index.load_key
-    whole = ties == len(index.definition["fields"])
-    if whole and tail:
-        return lambda pair: pair[0][:tail]
-    return lambda pair: load_key(pair[0]) if whole else load_key(pair[0])[:ties]
 
 
 def unless_few_fit(running: Running, choice: Choice, question: Question) -> Choice:
@@ -126,14 +99,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
         return None
     most = min(CAP, total // (4 * SHARE))
     backwards = running.query.backwards is not access.flipped
-    prefix, tail = running.storage.prefix, bound.storage.tail
-    cursor = table._cursor(bound.handle)
-    try:
-        within = running.reads.ranges(access)[0]
-        pairs = pairs_from(cursor, *within, backwards) if seek(cursor, *within, backwards) else iter(())
-        keys = [prefix + (entry[tail:] if tail else owner) for entry, owner in islice(pairs, most)]
-    finally:
-        cursor.close()
+    keys = first_keys(table, bound.handle, bound.storage.tail, running.reads.ranges(access)[0], backwards, most)
     first = len(keys) if limit is None else min(2 * limit, len(keys))
     fit = _fitting(running, keys[:first])
     if limit is not None and fit < limit:
@@ -212,21 +178,17 @@ def _is_little(running: Running, access: Access, count: int, limit: int, most: i
         return False
     backwards = running.query.backwards is not access.flipped
     within = running.reads.ranges(access)[0]
-    common = _common(bound.storage, access.ties or len(access.equal) + count)
-    cursor, read, last = running.table._cursor(bound.handle), 0, None
-    try:
-        found = seek(cursor, *within, backwards)
-        for pair in pairs_from(cursor, *within, backwards, running.table._txn.buffers) if found else ():
-            read += 1
+    common = common_of(bound.storage, access.ties or len(access.equal) + count)
+    last = None
+    with closing(rows_within(running.table, bound.handle, within, backwards)) as pairs:
+        for read, pair in enumerate(pairs, 1):
             if read == limit:
                 last = common(pair)
             elif read > limit and common(pair) != last:
                 break
             if read >= most:
                 return False
-        return True
-    finally:
-        cursor.close()
+    return True
 
 
 def sorted_within(

@@ -7,10 +7,8 @@ condition is not asked again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.expressionsource import Asked
 from ...query.following import Followed, Node
 from ...query.inorder import blocks_of
@@ -20,10 +18,11 @@ from ...query.terms import conjuncts
 from ...query.translated import Give, want_of
 from .covered import EXACT
 from .indexfacts import vouches
-from .keylookups import PickedScan, by_cursor
+from .keylookups import by_cursor
 from .linkednodes import Among, AnyAmong
 
 if TYPE_CHECKING:
+    from ..table import Table
     from .execution import Running
 
 
@@ -32,7 +31,7 @@ def lists(
 ) -> Optional[Iterator[list[Any]]]:  # fmt: skip
     """What *gives* say of the records that *choice* finds for *running*; None if that is told in another way.
 
-    *functions* are all that are asked of the records.
+    *functions* are all that are asked of the records. Raises where somebody else has to find out.
     """
     table = running.table
     if table._txn._write or not table._steady:
@@ -43,7 +42,7 @@ def lists(
         return None
     selection = running.selection
     keys = running.reads.picked(choice.accesses, selection, reverse=bool(selection._reverse))
-    return _blocks(running, keys, _prepared(running, told_by(running, choice), functions, gives), functions, gives)
+    return _blocks(table, keys, _prepared(running, told_by(running, choice), functions, gives), functions)
 
 
 Told = tuple[int, Node]
@@ -77,18 +76,11 @@ def _prepared(running: Running, told: Optional[Told], functions: Sequence[Follow
 
 
 def _blocks(
-    running: Running, keys: Iterable[bytes], prepared: Prepared, functions: Sequence[Followed], gives: Sequence[Give]
+    table: Table[Any, Any], keys: Iterable[bytes], prepared: Prepared, functions: Sequence[Followed]
 ) -> Iterator[list[Any]]:  # fmt: skip
-    table, selection = running.table, running.selection
     for block in blocks_of(keys):
-        try:
-            get = by_cursor(table, block)
-            listing = prepared.listing(sparse=False, dense=get is not None)
-            rows = listing(block, table._get if get is None else get, table._db, functions)
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            scan_of = partial(
-                PickedScan, table, block, selection._lower, selection._upper, reverse=bool(selection._reverse)
-            )
-            rows = list(running._loop(running.prepared(functions, gives, True), functions, scan_of))
-        yield rows
+        get = by_cursor(table, block)
+        listing = prepared.listing(sparse=False, dense=get is not None)
+        rows = listing(block, table._get if get is None else get, table._db, functions)
+        if rows:
+            yield rows

@@ -1,4 +1,7 @@
-"""What an error in the loop of a query means: the engine failed, a record is broken, or a function raised it."""
+"""What an error in the loop of a query means: the engine failed, a record is broken, or a function raised it.
+
+Of two times that are compared, of which one has a time zone, it says which has none, and of which record.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from ... import errors
 from ...handlers import let_through, of_program
-from ...query.following import Followed
+from ...query.following import Followed, Node, walk
+from ...query.following.nodes import Given
+from ...query.following.operations import Binary, Compare
 from ...query.prepared import Prepared
 from ...query.scanned import Scanned
+from ...shown import shortened
 from ..storage import Storage
-from .zones import lacks_zone, tell_zones
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -25,10 +30,10 @@ def failed(
     """Raise what *error* means; of a record read by single fields, that it is broken."""
     storage = selection._table._storage
     columns = storage.generated.loops.columns
-    if lacks_zone(error):
+    if _lacks_zone(error):
         if key is None and scan is not None and scan.any:
             key, data = scan.current()
-        tell_zones(storage, functions, error, key, data)
+        _tell_zones(storage, functions, error, key, data)
     read = data is not None
     if is_of_program(selection._table, error):
         if key is None and scan is not None and scan.any:  # the loop had no need of keys
@@ -98,3 +103,48 @@ def _broken() -> tuple[type[Exception], ...]:
     import struct
 
     return ValueError, LookupError, ArithmeticError, struct.error
+
+
+def _lacks_zone(error: Exception) -> bool:
+    """Whether Python raises *error* because only one of two times has a time zone."""
+    said = str(error)
+    return type(error) is TypeError and "naive" in said and "aware" in said  # with "offset-" on CPython
+
+
+def _tell_zones(
+    storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
+) -> None:  # fmt: skip
+    """Raise *error*, that only one of two times has a time zone, with the record and what the function asked of it."""
+    if key is None or data is None:
+        return
+    try:
+        decoded = storage.decode_key(key)
+        value = storage.decode_value(data, decoded)
+    except errors.Error as unread:
+        let_through(unread)
+        return
+    for followed in functions:
+        given = Given((decoded, value) if followed.keyed else (value,), followed.parameters, followed.function)
+        for node in walk(followed.node):
+            zoneless = _zoneless(node, given)
+            if zoneless is not None:
+                where = f"table {storage.name!r}, key {shortened(decoded)}: {node!r}"
+                advice = f"{zoneless!r} has no time zone, give it one: tzinfo=timezone.utc"
+                raise TypeError(f"{where}: {error}; {advice}") from error
+    if any([followed.reasons for followed in functions]):  # it was called, and what it asked is not known
+        where = f"table {storage.name!r}, key {shortened(decoded)}"
+        raise TypeError(f"{where}: {error}; give both a time zone, such as datetime.now(timezone.utc)") from error
+
+
+def _zoneless(node: Node, given: Given) -> Optional[Node]:
+    """Of two times that *node* compares or subtracts, the one without a time zone, if the other one has one."""
+    if not isinstance(node, (Binary, Compare)):
+        return None
+    try:
+        zones = [getattr(side.evaluate(given), "tzinfo", given) for side in (node.left, node.right)]
+    except Exception as error:  # a variable of a loop, say
+        let_through(error)
+        return None
+    if given in zones or (zones[0] is None) is (zones[1] is None):
+        return None
+    return node.left if zones[0] is None else node.right

@@ -101,18 +101,5 @@ class CarryingStorage(IndexStorage):
             parts += len(data).to_bytes(4, "big"), data
         return b"".join(parts)
 
-    def carried(self, data: Any) -> Sequence[Any]:
-        found: list[Any] = []
-        data, at = bytes(data), 0
-        for one in self.serializers:
-            head, at = data[at : at + 4], at + 4
-            if head == _NONE:
-                found.append(None)
-            else:
-                end = at + int.from_bytes(head, "big")
-                found.append(one.decode(data[at:end]))
-                at = end
-        return found
-
     def belongs(self, data: Any, key: Any, primary: bytes) -> bool:
         return True  # the key of the entry ends with the primary key
