@@ -17,7 +17,6 @@ from ...keys import TupleKey
 from ...query.accesses import Access, order_access
 from ...query.cursors import Position
 from ...query.expressionsource import Asked
-from ...query.following import Followed
 from ...query.following.known import PLAIN
 from ...query.following.operations import Apply, Display, Unary
 from ...query.ordering import first_of
@@ -93,9 +92,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
     Its first records tell how many of the others fit, and so how many are read for *limit* rows.
     """
     table, bound, where = running.table, running.reads.bound(access), running.where
-    if bound is None or table._txn._write or not table._steady:
-        return None
-    if access.serves(parts_of(where)) or not all([_is_plain(one) for one in where]):
+    if bound is None or not can_try(running) or access.serves(parts_of(where)):
         return None
     most = min(CAP, total // (4 * SHARE))
     backwards = running.query.backwards is not access.flipped
@@ -111,9 +108,11 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
     return f"{fit:,} of its first {most:,} records fit, all are read faster"
 
 
-def _is_plain(followed: Followed) -> bool:
-    reading = followed.reading
-    return reading.complete and not reading.links
+def can_try(running: Running) -> bool:
+    """Whether it can be tried how many of the first records in an order fit, before it is chosen."""
+    table = running.table
+    plain = [one.reading.complete and not one.reading.links for one in running.where]
+    return not table._txn._write and table._steady and all(plain)
 
 
 def _fitting(running: Running, keys: Sequence[bytes]) -> int:
