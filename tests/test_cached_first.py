@@ -281,3 +281,25 @@ def test_records_are_read_in_order_as_long_as_enough_of_them_fit(db: Any, planne
         assert newest(t, 40).all() == []
         assert len(planned) == 1  # which finds that all are read faster
         assert not newest(t, 40).explain().ordered
+
+
+def test_an_order_in_which_very_many_are_equal_is_not_read_for_a_few() -> None:
+    @dataclass
+    class Job:
+        rank: int
+        done: bool
+
+    class Jobs(zlmdb.Table[int, Job]):
+        by_rank = zlmdb.Index[int]("rank")
+
+    class Work(zlmdb.Schema):
+        jobs: Jobs
+
+    with zlmdb.open(None, Work) as db:
+        with db.write() as t:
+            t.jobs.put_many([(n, Job(n // 3000, n % 2 == 1)) for n in range(6000)])
+        with db.read() as t:
+            for _ in range(4):
+                first = t.jobs.where(lambda j: j.done).order_by(lambda j: desc(j.rank)).limit(3)
+                assert [key for key, _ in first.all()] == [3001, 3003, 3005]
+            assert "375 records are equal in the order" in str(first.explain())

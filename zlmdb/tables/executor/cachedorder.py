@@ -82,7 +82,7 @@ class CachedOrder:
         rows: list[Any] = []
         read, size, most = 0, max(stop, 1), min(CAP, total_of(table) // (4 * SHARE))
         while size <= most:
-            keys = self._keys(selection, within, size)
+            keys = self._keys(selection, within, size, most=most)
             if keys is None:
                 return None
             rows += self._list(keys[read:], table._get, table._db, functions)
@@ -163,9 +163,13 @@ class CachedOrder:
         return Position(None if order is None else order.evaluated(*arguments), key)
 
     def _keys(
-        self, selection: Selection[Any, Any], within: Range, stop: Optional[int], skip: int = 0
-    ) -> Optional[list[bytes]]:
-        """The engine's keys of the records with these entries; None if it is a part of the table that is asked for."""
+        self, selection: Selection[Any, Any], within: Range, stop: Optional[int], skip: int = 0,
+        most: Optional[int] = None,
+    ) -> Optional[list[bytes]]:  # fmt: skip
+        """The engine's keys of the records with these entries; None if it is a part of the table that is asked for.
+
+        Raises LookupError if more than *most* entries are equal in the order, so that all have to be read for one.
+        """
         if selection._reverse or not selection._is_all():
             return None
         table, bound, access, last = selection._table, self._bound, self.access, selection._query.backwards
@@ -176,7 +180,7 @@ class CachedOrder:
             found = first_tied(table, bound, within, backwards, last, stop, skip)
             if found is not None:
                 return found
-        with closing(tied_keys(table, bound, within, access.ties, backwards, last)) as keys:
+        with closing(tied_keys(table, bound, within, access.ties, backwards, last, most)) as keys:
             return list(islice(keys, skip, stop))
 
     def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> Optional[list[Any]]:

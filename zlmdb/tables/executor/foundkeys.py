@@ -86,16 +86,21 @@ def first_tied(
 
 
 def tied_keys(
-    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
+    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool,
+    most: Optional[int] = None,
 ) -> Generator[bytes, None, None]:  # fmt: skip
     """The engine's keys of the records of the entries *within* a range of *bound*, which is read *backwards* or not.
 
     Those of entries that are equal in their first *ties* parts come in their own order, with *last* the last one first.
+    Raises LookupError if these are more than *most*.
     """
     prefix, tail = table._storage.prefix, bound.storage.tail
     with closing(rows_within(table, bound.handle, within, backwards)) as pairs:
         for _, entries in groupby(pairs, common_of(bound.storage, ties)):
-            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
+            some = islice(entries, None if most is None else most + 1)
+            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in some]
+            if most is not None and len(keys) > most:
+                raise LookupError(f"more than {most:,} records are equal in the order")
             if len(keys) > 1:
                 keys.sort(reverse=last)
             yield from keys
