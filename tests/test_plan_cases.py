@@ -234,8 +234,10 @@ def test_the_rest_of_an_index_behind_equal_parts_is_read_backwards_for_an_order(
         assert found.limit(9).all() == expected[:9]
         assert found.limit(9).explain().indexes == ("by_team",)
         assert found.all() == expected
+    with tied.write() as t:
         few = t.numbers.where(lambda p: p.active).order_by(lambda p: -p.age).limit(9)
         assert not few.explain().ordered  # perhaps nothing matches, and all would be looked up
+        t.txn.abort()
 
 
 def test_a_write_transaction_reads_the_few_that_an_index_has_the_other_way_round(tied: Any) -> None:

@@ -49,20 +49,21 @@ Measure = Callable[[Access, int], Optional[int]]
 class Question:
     """What is planned: conditions, indexes, how many records there are, the order wanted and the limit.
 
-    *tied*: few rows are wanted: an index gives an order, too, if what is equal in it has to be sorted. *soon*: so is
-    the first row: no more than `CAP` entries of an index are counted, and *many* becomes true where that is not enough.
+    *tied*: few rows are wanted: an index gives an order, too, if what is equal in it has to be sorted. *tried*: whether
+    enough of its first records fit other conditions will be tried. *soon*: the first row is wanted soon: no more than
+    `CAP` entries of an index are counted, and *many* becomes true where that is not enough.
     *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes
     offer to conditions which came before, and gets those of new ones.
     """
 
-    __slots__ = ("askings", "indexes", "kept", "limit", "many", "order", "rejected", "soon", "tied", "total")
+    __slots__ = ("askings", "indexes", "kept", "limit", "many", "order", "rejected", "soon", "tied", "total", "tried")
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
         order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None, *,
-        tied: bool = False, soon: bool = False,
+        tied: bool = False, tried: bool = False, soon: bool = False,
     ) -> None:  # fmt: skip
-        self.kept, self.tied, self.soon, self.many = kept, tied, soon, False
+        self.kept, self.tied, self.tried, self.soon, self.many = kept, tied, tried, soon, False
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[tuple[Access, str]] = []
 
@@ -133,7 +134,7 @@ def _order(question: Question, found: tuple[Access, ...], measure: Measure) -> O
         access = order_access(index, question.order, parts, tied=question.tied)
         if access is None or measure(access, 0) is None:
             continue
-        if (access.flipped or access.ties) and not access.serves(parts):
+        if (access.flipped or access.ties) and not question.tried and not access.serves(parts):
             continue  # few may match, and all be looked up
         alike = len(found) == 1 and found[0].facts.name == index.name and found[0].equal == access.equal
         if not found or (alike and found[0].members is None):

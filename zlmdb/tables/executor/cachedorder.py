@@ -1,4 +1,4 @@
-"""Cached plans of queries in the order of an index, whose entries are just what is asked for, and pages of them."""
+"""Cached plans of queries in the order of an index, and pages of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from ...query.accesses import Access, IndexFacts, order_access, ordered_by
 from ...query.cursors import Position
 from ...query.expressionsource import Asked
 from ...query.following import Followed
+from ...query.plan import SHARE
 from ...query.prepared import Prepared
 from ...query.projection import PAIRS, VALUES
-from ...query.terms import Asking, conjuncts
+from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accessranges import UNFIT, Find, Range, finder
 from .covered import EXACT
-from .foundkeys import first_different, first_keys, tied_keys
+from .foundkeys import first_keys, first_tied, tied_keys
+from .keylookups import most_kept, total_of
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -33,29 +35,61 @@ BLOCK = 1000
 
 
 class CachedOrder:
-    """The records of a range of an index, in its order, of which all is known but the captured values."""
+    """The records of a range of an index, in its order, of which all is known but the captured values.
 
-    __slots__ = ("_bound", "_find", "_list", "access", "fingerprint")
+    Either the range has just what is asked for, and is `exact`, or the first rows are looked for in it.
+    """
 
-    def __init__(self, access: Access, bound: BoundIndex, prepared: Prepared, find: Optional[Find] = None) -> None:
+    __slots__ = ("_bound", "_find", "_list", "access", "exact", "fingerprint")
+
+    def __init__(
+        self, access: Access, bound: BoundIndex, prepared: Prepared, find: Optional[Find] = None, *, exact: bool = True
+    ) -> None:  # fmt: skip
         """*find* gives the range, of the conditions of a query; without it it is the whole index."""
-        self.access, self._bound, self._find = access, bound, find
+        self.access, self._bound, self._find, self.exact = access, bound, find, exact
         self._list = prepared.listing(sparse=False)
         self.fingerprint: Optional[str] = None  # of the query, if it depends on nothing else
 
     def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """As `CachedPaths.all`."""
         query = selection._query
-        if limit is None and self._find is not None:  # another index may have fewer entries, to be sorted
+        if limit is None and (self._find is not None or self.access.ties):  # to sort fewer may be better
             return None
         try:
             within = self._range(selection)
             stop = None if limit is None else query.skip + limit
-            keys = None if within is None else self._keys(selection, within, stop, query.skip)
+            if within is None:
+                return None
+            if not self.exact:
+                return self._fitting(selection, give, within, query.skip, stop or 0)
+            keys = self._keys(selection, within, stop, query.skip)
             return None if keys is None else self._rows(selection, give, keys)
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
+
+    def whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
+        """All rows, if the range is `exact` and not much of the table; None where somebody else has to find out."""
+        within, skip, most = self._range(selection), selection._query.skip, most_kept(selection._table)
+        keys = None if within is None else self._keys(selection, within, most)
+        return None if keys is None or len(keys) >= most else self._rows(selection, give, keys[skip:])
+
+    def _fitting(
+        self, selection: Selection[Any, Any], give: Give, within: Range, skip: int, stop: int
+    ) -> Optional[list[Any]]:  # fmt: skip
+        """The rows of the first records that fit; None if these are not found soon, and all may be read faster."""
+        table, functions = selection._table, (*selection._query.where, give)
+        rows: list[Any] = []
+        read, size, most = 0, max(stop, 1), min(CAP, total_of(table) // (4 * SHARE))
+        while size <= most:
+            keys = self._keys(selection, within, size, most=most)
+            if keys is None:
+                return None
+            rows += self._list(keys[read:], table._get, table._db, functions)
+            if len(rows) >= stop or len(keys) < size:
+                return rows[skip:stop]
+            read, size = size, size * 4
+        return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """As `CachedPaths.rows`."""
@@ -70,11 +104,10 @@ class CachedOrder:
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
     ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
         """The rows of a page behind *begin*, and the position of the last one if there are more."""
-        if self.access.ties:
+        if not self.exact:
             return None
         try:
-            within = self._range(selection) if begin is None else self._range_behind(selection, begin)
-            keys = None if within is None else self._keys(selection, within, size + 1)
+            keys = self._keys_behind(selection, begin, size + 1)
             rows = None if keys is None else self._rows(selection, give, keys[:size])
             if keys is None or rows is None:
                 return None
@@ -93,22 +126,33 @@ class CachedOrder:
         ranges = self._find(selection._query.where)
         return ranges[0] if ranges and len(ranges) == 1 else None
 
-    def _range_behind(self, selection: Selection[Any, Any], begin: Position) -> Optional[Range]:
-        """As `_range`, behind *begin*."""
-        index, within = self._bound.storage, self._range(selection)
+    def _keys_behind(
+        self, selection: Selection[Any, Any], begin: Optional[Position], stop: int
+    ) -> Optional[list[bytes]]:  # fmt: skip
+        """As `_keys`, of the entries of the range behind *begin*."""
+        within, index = self._range(selection), self._bound.storage
+        if begin is None or within is None:
+            return None if within is None else self._keys(selection, within, stop)
         access = self.access.renewed(selection._query.where)
         key = None if access is None else access.whole_key(begin.key)
-        if key is None or within is None:
+        if key is None or not index.tail or not all([part.kind in EXACT for part in self.access.facts.parts]):
             return None
-        if not index.tail or not all([part.kind in EXACT for part in self.access.facts.parts]):
-            return None
-        primary = begin.entry[len(selection._table._storage.prefix) :]
         try:
-            entry = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])[0] + primary
+            first, end = index.exactly(key if isinstance(index.storage.key, TupleKey) else key[0])
         except UNFIT:  # of a cursor that nobody gave out
             return None
-        lower, upper = within
-        return (lower, min(upper, entry)) if selection._query.backwards else (max(lower, entry + b"\0"), upper)
+        last, (lower, upper) = selection._query.backwards, within
+        if not self.access.ties:
+            entry = first + begin.entry[len(selection._table._storage.prefix) :]
+            within = (lower, min(upper, entry)) if last else (max(lower, entry + b"\0"), upper)
+            return self._keys(selection, within, stop)
+        # Those that are equal to it come in the order of their keys, whichever way the entries are read.
+        equal = self._keys(selection, (max(lower, first), min(upper, end)), None)
+        within = (lower, min(upper, first)) if last is not self.access.flipped else (max(lower, end), upper)
+        others = self._keys(selection, within, stop)
+        if equal is None or others is None:
+            return None
+        return [*[one for one in equal if (one < begin.entry if last else one > begin.entry)], *others][:stop]
 
     def _position(self, selection: Selection[Any, Any], key: bytes, value: Any) -> Position:
         table, order = selection._table, selection._query.order
@@ -119,9 +163,13 @@ class CachedOrder:
         return Position(None if order is None else order.evaluated(*arguments), key)
 
     def _keys(
-        self, selection: Selection[Any, Any], within: Range, stop: Optional[int], skip: int = 0
-    ) -> Optional[list[bytes]]:
-        """The engine's keys of the records with these entries; None if it is a part of the table that is asked for."""
+        self, selection: Selection[Any, Any], within: Range, stop: Optional[int], skip: int = 0,
+        most: Optional[int] = None,
+    ) -> Optional[list[bytes]]:  # fmt: skip
+        """The engine's keys of the records with these entries; None if it is a part of the table that is asked for.
+
+        Raises LookupError if more than *most* entries are equal in the order, so that all have to be read for one.
+        """
         if selection._reverse or not selection._is_all():
             return None
         table, bound, access, last = selection._table, self._bound, self.access, selection._query.backwards
@@ -129,10 +177,10 @@ class CachedOrder:
         if not access.ties:
             return first_keys(table, bound.handle, bound.storage.tail, within, backwards, stop, skip)
         if stop is not None and access.ties == len(access.facts.parts) and bound.storage.tail:
-            found = first_different(table, bound, within, backwards, stop, skip)
+            found = first_tied(table, bound, within, backwards, last, stop, skip)
             if found is not None:
                 return found
-        with closing(tied_keys(table, bound, within, access.ties, backwards, last)) as keys:
+        with closing(tied_keys(table, bound, within, access.ties, backwards, last, most)) as keys:
             return list(islice(keys, skip, stop))
 
     def _rows(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> Optional[list[Any]]:
@@ -146,16 +194,19 @@ def first_in_order(
     where: Sequence[Followed], order: Followed, functions: Sequence[Followed], give: Give,
     parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running,
 ) -> Optional[CachedOrder]:  # fmt: skip
-    """What gives the first records for which *where*, all of *parts*, is true: of an index that has them in *order*."""
+    """What gives the first records for which *where*, all of *parts*, is true: of an index that has *order*."""
     subjects = ordered_by(order.node, order.keyed)
     if subjects is None or any([one.reading.links for one in (*functions, order)]):
         return None
-    found = [order_access(index, subjects, parts, tied=True) for index in facts]
-    access = next((one for one in found if one is not None and one.serves(parts)), None)
-    bound = None if access is None else running.reads.bound(access)
-    if access is None or bound is None:
+    found = [access for one in facts if (access := order_access(one, subjects, parts, tied=True)) is not None]
+    if not found:
+        return None
+    access = max(found, key=lambda one: (one.serves(parts), len(one.nodes)))
+    bound = running.reads.bound(access)
+    if bound is None:
         return None
     programs = running.programs
     asked = [Asked(one, node) for one in where for node in conjuncts(one.node)]
     prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
-    return CachedOrder(access, bound, prepared, finder(bound.storage, access, where))
+    find = finder(bound.storage, access, where)
+    return CachedOrder(access, bound, prepared, find, exact=access.serves(parts))

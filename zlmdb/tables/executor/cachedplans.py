@@ -152,7 +152,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         ways = _either(parts, [one for one in facts if not one.where], running, query.where)
     if not ways:
         if query.order is not None:
-            return False
+            return first_in_order(query.where, query.order, functions, give, parts, facts, running) or False
         if not any([one.reading.links for one in query.where]):
             return scanned(running, give)
         from .cachedlinkscans import cached_by_scan  # late, as above
@@ -181,8 +181,12 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         want = with_sort_key(query.order, want, programs)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
-        most = FEW if _has_order(query.order, parts, known) else CAP
-        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered)
+        same, most = None, CAP  # the index that has just these records in order
+        if ordered is not None and ordered.exact:
+            same = ordered.access.facts
+            most = FEW if _has_order(query.order, parts, known) else CAP
+        alike = len(found) == len(ways) == 1 and found[0].facts is same
+        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered, alike=alike)
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
 
 
@@ -213,8 +217,8 @@ def _ordered(
     """As `_made`, of an index that has the order of all records."""
     table = selection._table
     subjects = ordered_by(order.node, order.keyed)
-    found = [] if subjects is None else [order_access(index, subjects, ()) for index in known.facts]
-    access = next((one for one in found if one is not None), None)
+    found = [] if subjects is None else [order_access(index, subjects, (), tied=True) for index in known.facts]
+    access = min([one for one in found if one is not None], key=lambda one: one.ties, default=None)
     programs = table._storage.generated.loops
     running: Running = programs.running(selection)
     bound = None if access is None else running.reads.bound(access)

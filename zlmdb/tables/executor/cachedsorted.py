@@ -16,7 +16,7 @@ from ...query.translated import Give
 from ..scan import while_open
 from .accesspaths import AccessPath
 from .cachedorder import CachedOrder
-from .cachedplans import CachedPaths
+from .cachedplans import FEW, CachedPaths
 from .keylookups import most_kept
 
 if TYPE_CHECKING:
@@ -29,44 +29,50 @@ _row = itemgetter(1)
 class CachedSorted(CachedPaths):
     """As `CachedPaths`, of a query with an order. The function that lists its records gives pairs: sort key and row."""
 
-    __slots__ = ("_most", "ordered")
+    __slots__ = ("_alike", "_most", "_most_limited", "ordered")
 
     def __init__(
-        self, ways: Sequence[AccessPath], prepared: Prepared, most: int, ordered: Optional[CachedOrder]
+        self, ways: Sequence[AccessPath], prepared: Prepared, most: int, ordered: Optional[CachedOrder], *, alike: bool
     ) -> None:  # fmt: skip
-        """*most*: records from which on there may be a better way to find them. *ordered* gives the first ones."""
+        """*most*: records from which on there may be a better way to find them.
+
+        *ordered* gives the first ones; *alike*: of the index that finds them all.
+        """
         super().__init__(ways, prepared)
-        self._only, self.in_order, self._most, self.ordered = None, False, most, ordered
+        self._only, self.in_order, self.ordered, self._alike = None, False, ordered, alike
+        self._most, self._most_limited = most, most if ordered is None or ordered.exact else FEW
 
     def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
         table, query = selection._table, selection._query
         order: Optional[Followed] = query.order
-        first = None if self.ordered is None or limit is None else self.ordered.all(selection, give, limit)
-        if first is not None:
-            return first
+        ordered = self.ordered
         try:
-            keys, _ = self._keys(selection, give)
+            if ordered is not None and ordered.exact and (limit is not None or self._alike):
+                rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
+                if rows is not None:
+                    return rows
+            found = self._few(table, query.where, self._most if limit is None else self._most_limited)
+            keys = self._in_key_order(selection, found) if found else found
+            if keys is None and ordered is not None and not ordered.exact and limit is not None:
+                return ordered.all(selection, give, limit)
             if not keys:
                 return keys
             if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
                 keys.sort(reverse=bool(selection._reverse) is not query.backwards)
             pairs = self._list(keys, table._get, table._db, (*query.where, order, give))
             stop = None if limit is None else query.skip + limit
-            found = first_of(checked(pairs), stop, backwards=query.backwards)
-            return list(map(_row, islice(found, query.skip, stop)))
+            first = first_of(checked(pairs), stop, backwards=query.backwards)
+            return list(map(_row, islice(first, query.skip, stop)))
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
 
-    def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        most = min(self._most, most_kept(table))
-        found = self._ways[0].keys(table, where, most)
+    def _few(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        """The keys that are found, if they are fewer than *most*, and not much of the table."""
+        most = min(most, most_kept(table))
+        found = self._ways[0].keys(table, where, most) if len(self._ways) == 1 else self._fewest(table, where)
         return None if found is None or len(found) >= most else found
-
-    def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        found = super()._fewest(table, where)
-        return None if found is None or len(found) >= self._most else found
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All are read before the first one comes."""

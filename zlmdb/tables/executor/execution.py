@@ -34,7 +34,7 @@ from .cachedscans import scanned_lists
 from .covered import FIRST_BLOCK, Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts
 from .keylookups import PickedScan, StagedScan, most_of, total_of
-from .orderscans import TOTAL, order_scan, partly_ordered, sorted_within, unless_few_fit
+from .orderscans import TOTAL, can_try, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
 
 if TYPE_CHECKING:
@@ -398,7 +398,8 @@ class Running:
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
         question = Question(
-            self._askings(), indexes, total_of(self.table), order, limit, kept, tied=limit is not None, soon=soon
+            self._askings(), indexes, total_of(self.table), order, limit, kept, tied=limit is not None,
+            tried=limit is not None and can_try(self), soon=soon,
         )  # fmt: skip
         choice = unless_few_fit(self, choose(question, self.reads.measure), question)
         if limit is not None and choice.order is None:

@@ -58,32 +58,49 @@ def first_keys(
     return [prefix + one[tail:] for one in found]
 
 
-def first_different(
-    table: Table[Any, Any], bound: BoundIndex, within: Range, reverse: bool, stop: int, skip: int
+def first_tied(
+    table: Table[Any, Any], bound: BoundIndex, within: Range, reverse: bool, last: bool, stop: int, skip: int
 ) -> Optional[list[bytes]]:  # fmt: skip
-    """As `first_keys`, of an index whose entries end with the primary key; None if two of them have one index key."""
+    """As `tied_keys`, up to *stop*, of entries that end with the primary key and are equal in the whole index key.
+
+    None if the last one is equal to the next one, so that more entries have to be read.
+    """
     cursor, prefix, tail = table._raw.cursor(bound.handle), table._storage.prefix, bound.storage.tail
     if not seek(cursor, *within, reverse):
         return []
-    found = list(islice(keys_from(cursor, *within, reverse), stop + 1))  # the next one, too, must be different
+    found = list(islice(keys_from(cursor, *within, reverse), stop + 1))
     if not COUNTS_REFERENCES:
         cursor.close()
-    if len({one[:tail] for one in found}) != len(found):
+    index_keys = [one[:tail] for one in found]
+    if len(set(index_keys)) == len(found):
+        return [prefix + one[tail:] for one in found[skip:stop]]
+    if len(found) > stop and index_keys[stop] == index_keys[stop - 1]:
         return None
-    return [prefix + one[tail:] for one in found[skip:stop]]
+    keys: list[bytes] = []
+    for _, equal in groupby(found[:stop], lambda one: one[:tail]):
+        few = [prefix + one[tail:] for one in equal]
+        if len(few) > 1:
+            few.sort(reverse=last)
+        keys += few
+    return keys[skip:]
 
 
 def tied_keys(
-    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
+    table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool,
+    most: Optional[int] = None,
 ) -> Generator[bytes, None, None]:  # fmt: skip
     """The engine's keys of the records of the entries *within* a range of *bound*, which is read *backwards* or not.
 
     Those of entries that are equal in their first *ties* parts come in their own order, with *last* the last one first.
+    Raises LookupError if these are more than *most*.
     """
     prefix, tail = table._storage.prefix, bound.storage.tail
     with closing(rows_within(table, bound.handle, within, backwards)) as pairs:
         for _, entries in groupby(pairs, common_of(bound.storage, ties)):
-            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in entries]
+            some = islice(entries, None if most is None else most + 1)
+            keys = [prefix + (entry[tail:] if tail else bytes(owner)) for entry, owner in some]
+            if most is not None and len(keys) > most:
+                raise LookupError(f"more than {most:,} records are equal in the order")
             if len(keys) > 1:
                 keys.sort(reverse=last)
             yield from keys

@@ -17,7 +17,6 @@ from ...keys import TupleKey
 from ...query.accesses import Access, order_access
 from ...query.cursors import Position
 from ...query.expressionsource import Asked
-from ...query.following import Followed
 from ...query.following.known import PLAIN
 from ...query.following.operations import Apply, Display, Unary
 from ...query.ordering import first_of
@@ -27,7 +26,7 @@ from ...query.projection import HITS
 from ...query.terms import CAP, Subject, conjuncts
 from ...query.translated import want_of
 from ..indexstorage import BoundIndex
-from ..scan import IndexScan, rows_within
+from ..scan import IndexScan, first_within, rows_within
 from .accessranges import UNFIT, Range
 from .cachedplans import parts_of
 from .foundkeys import common_of, first_keys, tied_keys
@@ -93,13 +92,13 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
     Its first records tell how many of the others fit, and so how many are read for *limit* rows.
     """
     table, bound, where = running.table, running.reads.bound(access), running.where
-    if bound is None or table._txn._write or not table._steady:
-        return None
-    if access.serves(parts_of(where)) or not all([_is_plain(one) for one in where]):
+    if bound is None or not can_try(running) or access.serves(parts_of(where)):
         return None
     most = min(CAP, total // (4 * SHARE))
-    backwards = running.query.backwards is not access.flipped
-    keys = first_keys(table, bound.handle, bound.storage.tail, running.reads.ranges(access)[0], backwards, most)
+    backwards, within = running.query.backwards is not access.flipped, running.reads.ranges(access)[0]
+    keys = first_keys(table, bound.handle, bound.storage.tail, within, backwards, most)
+    if access.ties and _are_equal(running, bound, access, most):
+        return f"its first {most:,} records are equal in the order, all are read faster"
     first = len(keys) if limit is None else min(2 * limit, len(keys))
     fit = _fitting(running, keys[:first])
     if limit is not None and fit < limit:
@@ -111,9 +110,19 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
     return f"{fit:,} of its first {most:,} records fit, all are read faster"
 
 
-def _is_plain(followed: Followed) -> bool:
-    reading = followed.reading
-    return reading.complete and not reading.links
+def _are_equal(running: Running, bound: BoundIndex, access: Access, most: int) -> bool:
+    """Whether the first *most* entries of *access*, or more, are equal in its order: for one, all would be read."""
+    backwards, within = running.query.backwards is not access.flipped, running.reads.ranges(access)[0]
+    found = first_within(running.table, bound.handle, within, backwards, most)
+    common = common_of(bound.storage, access.ties)
+    return 0 < most <= len(found) and common(found[0]) == common(found[-1])
+
+
+def can_try(running: Running) -> bool:
+    """Whether it can be tried how many of the first records in an order fit, before it is chosen."""
+    table = running.table
+    plain = [one.reading.complete and not one.reading.links for one in running.where]
+    return not table._txn._write and table._steady and all(plain)
 
 
 def _fitting(running: Running, keys: Sequence[bytes]) -> int:
