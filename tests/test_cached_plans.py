@@ -595,3 +595,32 @@ def test_of_two_indexes_with_many_entries_none_is_read_for_a_few_rows(monkeypatc
                 assert turn == 0 or (asked and max(asked) <= FEW)
             late = t.ages.where(lambda k, a: a.age > least and a.name == name and k > 4000)
             assert late.limit(4).keys().all() == [k for k, _ in fit if k > 4000][:4]
+
+
+def test_entries_are_counted_until_the_fewest_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def take(self: FoundKeys, within: Any, cursor: Any, lower: bytes, upper: bytes, most: int) -> bytes:
+        before = len(self._found)
+        last = original(self, within, cursor, lower, upper, most)
+        counted.append(len(self._found) - before)
+        return last
+
+    original = FoundKeys._take
+    monkeypatch.setattr(FoundKeys, "_take", take)
+    with zlmdb.open(None, Aging) as db:
+        with db.write() as t:
+            t.ages.put_many((n, Aged(f"n{n % 3}", n // 7)) for n in range(5000))
+        with db.read() as t:
+            for turn, (age, name) in enumerate([(5, "n1"), (6, "n2"), (7, "n1"), (8, "n3")]):
+                fit = [(k, a) for k, a in t.ages.items() if a.age == age and a.name == name]
+                both = t.ages.where(lambda a: a.age == age and a.name == name)  # noqa: B023
+                for found in (both, both.order_by(lambda a: a.name + "x")):
+                    found.all()  # the plan is made
+                    del counted[:]
+                    assert found.all() == fit
+                    assert turn == 0 or 0 < sum(counted) <= 16 + 7
+                few = t.ages.where(lambda a: age <= a.age < age + 5 and a.name == name)  # noqa: B023
+                del counted[:]
+                assert few.all() == [(k, a) for k, a in t.ages.items() if age <= a.age < age + 5 and a.name == name]
+                assert turn == 0 or 0 < sum(counted) <= 64 + 35

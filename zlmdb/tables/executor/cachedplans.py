@@ -60,6 +60,7 @@ FEW = 64
 """Entries that an index gives about as fast as a scan does, of any table."""
 
 _FIRST_BLOCK = 8
+_FIRST_STEP = 16
 
 
 def cached_plan_of(selection: Selection[Any, Any], give: Give) -> Optional[CachedPlan]:
@@ -411,14 +412,10 @@ class CachedPaths:
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         """As the planner has it: of several indexes the one with the fewest entries."""
         most = min(most_of(table), CAP)
-        best: Optional[list[bytes]] = None
-        for way in self._ways:
-            found = way.keys(table, where, most)
-            if found is None:
-                return None
-            if len(found) < most and (best is None or len(found) < len(best)):
-                best = found
-        return best
+        if not self._ways[0].sparse:
+            return fewest(self._finds(table, where), most)
+        keys = [given(way.keys(table, where, most)) for way in self._ways]  # without reading any
+        return min([few for few in keys if len(few) < most], key=len, default=None)
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
@@ -462,8 +459,16 @@ CachedPlan = Union[CachedPaths, CachedOrder, CachedScan, "CachedLinkScan"]
 
 
 def fewest(found: Sequence[FoundKeys], most: int) -> Optional[list[bytes]]:
-    """The fewest keys of one of *found*; None if each has *most* or more."""
-    return min([few for way in found if (few := way.fewer(most)) is not None], key=len, default=None)
+    """The fewest keys of one of *found*; None if each has *most* or more.
+
+    They are read in steps, up to the first in which one of them ends: it takes as long as that one has entries.
+    """
+    step = _FIRST_STEP if len(found) > 1 else most
+    while True:
+        few = [keys for way in found if (keys := way.fewer(min(step, most))) is not None]
+        if few or step >= most:
+            return min(few, key=len, default=None)
+        step *= 4
 
 
 def given(keys: Optional[Any]) -> Any:
