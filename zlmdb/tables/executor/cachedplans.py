@@ -288,13 +288,22 @@ class CachedPaths:
         if scan is None:
             keys, asked = self._keys(selection, give)
             return self._list(keys, table._get, table._db, asked) if keys else keys
-        keys = self._ways[0].keys(table, selection._query.where, FEW) if len(self._ways) == 1 else None
-        if keys is None or len(keys) >= FEW:
+        keys = self._few(table, selection._query.where)
+        if keys is None:
             found = self._finds(table, selection._query.where)
             keys = fewest(found, min(most_of(table), CAP))
             if keys is None:
                 return self._all_staged(found, selection, give, scan)
         return self._list(self._in_key_order(selection, keys), table._get, table._db, functions) if keys else keys
+
+    def _few(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        """The keys that the first way finds that has few; None if none has."""
+        few = FEW if len(self._ways) == 1 else _FIRST_STEP
+        for way in self._ways:
+            keys = way.keys(table, where, few)
+            if keys is None or len(keys) < few:
+                return keys
+        return None
 
     def _all_staged(
         self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: CachedScan
