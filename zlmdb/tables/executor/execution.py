@@ -398,7 +398,8 @@ class Running:
         limit = None if selection._limit is None else selection._limit + query.skip
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
         question = Question(
-            self._askings(), indexes, total_of(self.table), order, limit, kept, tied=limit is not None, soon=soon
+            self._askings(), indexes, total_of(self.table), order, limit, kept, tied=limit is not None, soon=soon,
+            hasty=not self.explaining,
         )  # fmt: skip
         choice = unless_few_fit(self, choose(question, self.reads.measure), question)
         if limit is not None and choice.order is None:
