@@ -614,6 +614,11 @@ TEXTS: list[Function] = [
     lambda n, w: lambda u: f"{n}" in u.name or f"t{w}" not in u.tags,
     lambda n, w: lambda u: u.name == f"A{n.strip()}" or u.name > f"{w}{n.replace('n', n)}{len(n)}{n.upper():>2}",
     lambda n, w: lambda u: u.name == n.join(f"{w}{n.lower()}") or u.name.startswith(f"{w}{n.upper()}"),
+    lambda n, w: (
+        lambda u: u.name in ("x", f"{n}", n, f"A{n}", str(w), f"{w % 3}", "Ann") and u.age not in (w % 5, w // 3)
+    ),
+    lambda n, w: lambda u: u.name not in [f"A{n}", f"{w:>3}"] or u.name in {f"A{n}", "Bob", f"{n}{w}"},
+    lambda n, w: lambda u: any(tag in (f"{n}", "t1", f"t{w}") for tag in u.tags) or u.name in (f"{u.age}", u.name[:1]),
 ]
 
 
@@ -668,6 +673,11 @@ def _is_kind(u: Any, text: str) -> bool:
         lambda n: lambda u: u.name in (f"{n}", "Ann"),
         lambda n: lambda u: f"{n}" in (u.name, u.name + "x", "Ann"),
         lambda n: lambda u: f"{n}" in ["5", u.name],
+        lambda n: lambda u: "5" in (f"{n}", u.name) or "6" in (u.name, f"{n}") or "x" in ("y", f"{n}", u.name),
+        lambda n: lambda u: any(one in ("Bob", f"{n}", u.name) for one in ("5", u.name, "Ann")),
+        lambda n: lambda u: (u.name, f"{n}") in ((u.name, "5"), (f"{n}", "6")) or "5" in (f"{n}", f"{n}x"),
+        lambda n: lambda u: u.name in ((f"{n}", "5")[1], "5x"[: n % 3], f"{10 // n if n else n}"),
+        lambda n: lambda u: f"{n}" in (f"{n % 6}", u.name) or u.name in [f"{n}", *[f"{n}x"]],
         lambda n: lambda u: u.name == "{}".format(n).strip() or u.name == "{!r}".format(n),  # noqa: UP032
         lambda n: lambda u: "{}".format(n) == "5" or u.name == str.format("{}", n),  # noqa: UP032
         lambda n: lambda u: u.name == "{:>5}".format(f"{n}") or u.name == "x".ljust(3, f"{n}"),

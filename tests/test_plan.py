@@ -49,6 +49,8 @@ def chosen(
     order: Optional[Callable[..., Any]] = None,
     limit: Optional[int] = None,
     total: int = TOTAL,
+    hasty: bool = False,
+    counted: Optional[list[int]] = None,
 ) -> tuple[Choice, list[str]]:
     asked = [BOOKS.condition(one) for one in conditions]
     by = None if order is None else BOOKS.value(order)
@@ -56,11 +58,13 @@ def chosen(
 
     def measure(access: Access, most: int) -> Optional[int]:
         found = known.get(access.facts.name, 5)
+        if counted is not None:
+            counted.append(min(found or 0, most))
         return None if found is None else min(found, most)
 
     question = Question(
         [Asking(one.node, one.parameters, one.keyed) for one in asked], ALL, total,
-        None if by is None else ordered_by(by.node, by.keyed), limit,
+        None if by is None else ordered_by(by.node, by.keyed), limit, hasty=hasty,
     )  # fmt: skip
     choice = choose(question, measure)
     return choice, [access.facts.name for access in choice.accesses]
@@ -135,6 +139,20 @@ def test_the_index_with_the_fewest_entries_is_read() -> None:
     assert said(choice) == ["index by_year: (b.year == 1990): 50 entries"]
     assert chosen(both, counts={"by_year": 50, "by_sold": 2000})[1] == ["by_year"]
     assert chosen(both, counts={"by_year": None, "by_sold": 20})[1] == ["by_sold"]
+
+
+@pytest.mark.parametrize("fewest", [0, 3, 15, 16, 17, 100, 999, 1000, 1001, 30_000, None])
+def test_in_haste_no_more_is_counted_than_the_best_index_has(fewest: Optional[int]) -> None:
+    both = lambda b: b.year == 1990 and b.sold  # noqa: E731
+    for other in (fewest, 20, 70, 2000, TOTAL):
+        for total in (TOTAL, 3000, 15):
+            for counts in ({"by_year": fewest, "by_sold": other}, {"by_year": other, "by_sold": fewest}):
+                counted: list[int] = []
+                names = chosen(both, counts=counts, total=total, hasty=True, counted=counted)[1]
+                assert names == chosen(both, counts=counts, total=total)[1]
+                least = min([one for one in counts.values() if one is not None], default=0)
+                if least < 250:
+                    assert sum(counted) <= 2 * (16 + 4 * max(least, 16) * 4 // 3)
 
 
 def test_what_is_not_worth_it_is_rejected() -> None:

@@ -99,6 +99,10 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
 
         return whole
 
+    def leading_source(self, number: int, prefix: bytes, x: str) -> tuple[str, str, dict[str, Any]]:
+        """As `store_source`, of ``prefix`` and the leaf with that *number*, with what ends it where others follow."""
+        return source_of(self._forms[number].inline(), self.leaves[number], prefix, x, str(number))
+
     def first_source(self, prefix: bytes, x: str, mark: str) -> tuple[str, str, dict[str, Any]]:
         """As `store_source`, of ``prefix + encode_first(x)``, where the first part is no tuple."""
         return source_of(self._forms[0].inline(), self.parts[0], prefix, x, mark)

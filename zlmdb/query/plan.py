@@ -23,6 +23,7 @@ DEEP = 4
 """How often cases are looked for in the cases of a condition: each part of a compared tuple has some."""
 
 _MOST_KEPT = 256
+_FIRST_STEP = 16
 
 
 class Choice(NamedTuple):
@@ -51,19 +52,34 @@ class Question:
 
     *tied*: few rows are wanted: an index gives an order, too, if what is equal in it has to be sorted. *tried*: whether
     enough of its first records fit other conditions will be tried. *soon*: the first row is wanted soon: no more than
-    `CAP` entries of an index are counted, and *many* becomes true where that is not enough.
+    `CAP` entries of an index are counted, and *many* becomes true where that is not enough. *hasty*: nobody asks how
+    many entries the other indexes have, which are not counted further than the best one.
     *rejected* are the indexes that will not be used, and why not. *kept*, if given, has the accesses that these indexes
     offer to conditions which came before, and gets those of new ones.
     """
 
-    __slots__ = ("askings", "indexes", "kept", "limit", "many", "order", "rejected", "soon", "tied", "total", "tried")
+    __slots__ = (
+        "askings",
+        "hasty",
+        "indexes",
+        "kept",
+        "limit",
+        "many",
+        "order",
+        "rejected",
+        "soon",
+        "tied",
+        "total",
+        "tried",
+    )
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
         order: Optional[tuple[Subject, ...]] = None, limit: Optional[int] = None, kept: Optional[Kept] = None, *,
-        tied: bool = False, tried: bool = False, soon: bool = False,
+        tied: bool = False, tried: bool = False, soon: bool = False, hasty: bool = False,
     ) -> None:  # fmt: skip
-        self.kept, self.tied, self.tried, self.soon, self.many = kept, tied, tried, soon, False
+        self.kept, self.tied, self.tried, self.soon, self.hasty = kept, tied, tried, soon, hasty
+        self.many = False
         self.askings, self.indexes, self.total, self.order, self.limit = askings, indexes, total, order, limit
         self.rejected: list[tuple[Access, str]] = []
 
@@ -176,8 +192,7 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
     most = most_of(question.total)
     some = min(CAP, most) if len(found) > 1 or question.soon else most
     counted: list[tuple[int, int, Access]] = []
-    for number, access in enumerate(found):
-        entries = measure(access, some)
+    for number, (access, entries) in enumerate(zip(found, _measured(found, measure, some, hasty=question.hasty))):
         if entries is None:
             question.rejected.append((access, "it cannot hold such a value"))
         elif not _is_too_many(access, entries, question):
@@ -195,6 +210,16 @@ def _best(parts: Sequence[Asking], question: Question, measure: Measure) -> Opti
         else:
             best = access
     return best
+
+
+def _measured(found: list[Access], measure: Measure, most: int, *, hasty: bool) -> list[Optional[int]]:
+    """What *measure* says of *found*, at most *most*; *hasty*: in steps, up to the first in which one of them ends."""
+    step = _FIRST_STEP if hasty and len(found) > 1 else most
+    while True:
+        entries = [measure(access, min(step, most)) for access in found]
+        if step >= most or any([one is not None and one < step for one in entries]):
+            return entries
+        step *= 4
 
 
 def _is_too_many(access: Access, entries: int, question: Question) -> bool:

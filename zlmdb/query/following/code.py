@@ -70,7 +70,8 @@ _IS = _opcodes("IS_OP")
 _OWN = _opcodes("LOAD_COMMON_CONSTANT")
 _STORES = _opcodes("STORE_DEREF", "DELETE_DEREF")
 _LOAD_CONST = dis.opmap.get("LOAD_CONST")
-_BUILD_SET, _BUILD_TUPLE = dis.opmap.get("BUILD_SET"), dis.opmap.get("BUILD_TUPLE")
+_BUILD_SET, _BUILD_LIST = dis.opmap.get("BUILD_SET"), dis.opmap.get("BUILD_LIST")
+_BUILD_TUPLE = dis.opmap.get("BUILD_TUPLE")
 _IN = _opcodes("CONTAINS_OP")
 _FOREIGN = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 
@@ -179,7 +180,7 @@ def with_members(code: CodeType, replace: Replace) -> CodeType:
 
     ``x in {1, 2}`` asks the set and never x. What stands in its place asks x. A set is a constant for nothing else but
     to be searched or iterated; a tuple or text is one for other things, too, so what follows has to be an ``in``. Sets
-    that are made on the spot, ``x in {a, b}``, become tuples: these ask x whether it equals a, and then b. The text
+    that are made on the spot, ``x in {a, b}``, become lists: these ask x whether it equals a, and then b. The text
     before a ``%``, which would ask x for its own text, is replaced as well.
     Where a Python does this otherwise nothing is replaced, and x is asked for its hash: then the function is called.
     """
@@ -202,7 +203,7 @@ def _changed(constant: Any, searched: bool, replace: Replace) -> Any:
 
 
 def _searched(code: CodeType, places: set[int]) -> tuple[set[int], bytes]:
-    """The constants that *code* loads only at *places* or to search them at once, and it with tuples for new sets."""
+    """The constants that *code* loads only at *places* or to search them at once, and it with lists for new sets."""
     found: set[int] = set()
     kept: set[int] = set()
     raw, high = bytearray(code.co_code), 0
@@ -212,8 +213,8 @@ def _searched(code: CodeType, places: set[int]) -> tuple[set[int], bytes]:
         if opcode == _LOAD_CONST:
             searched = raw[at + 2] in _IN and _is_searchable(code.co_consts[arg])
             (found if searched or at in places else kept).add(arg)
-        elif opcode == _BUILD_SET and _BUILD_TUPLE is not None and raw[at + 2] in _IN:
-            raw[at] = _BUILD_TUPLE
+        elif opcode == _BUILD_SET and _BUILD_LIST is not None and raw[at + 2] in _IN:
+            raw[at] = _BUILD_LIST
     return found - kept, bytes(raw)
 
 
@@ -245,6 +246,11 @@ def is_followed(function: Any) -> bool:
 def is_searching(code: CodeType, at: int) -> bool:
     """Whether the instruction *at* that number of bytes in *code* is an ``in``."""
     return code.co_code[at] in _IN
+
+
+def is_searching_tuple(code: CodeType, at: int) -> bool:
+    """Whether that instruction searches a tuple that is made for it: of a set, see `with_members`, it may be a list."""
+    return is_searching(code, at) and at > 1 and code.co_code[at - 2] == _BUILD_TUPLE
 
 
 class ByCode:

@@ -11,8 +11,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from ...values.base import show, typename
-from .code import is_searching
-from .formatted import text_of
+from .code import is_searching, is_searching_tuple
+from .formatted import answered, element_of, text_of, waiting
 from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of, names_of
 from .nodes import Argument, Constant, Node, Parameter
 from .operations import Compare, Method
@@ -47,9 +47,12 @@ def compared(recorder: Recorder, operator: str, other: Any) -> Any:
     found = None if key is None else trace.memory.get(key)
     if found is not None:
         return trace.recorded(found)
+    marks = waiting(trace, sys._getframe(2)) if trace.texts else ()  # documented, and there is no other way
     node = _comparison(recorder, operator, other)
     if type(node) is bool:
         return node
+    if marks:
+        return answered(trace, node, marks)
     if key is not None:
         trace.memory[key] = node
     return trace.recorded(node)
@@ -67,8 +70,13 @@ def _comparison(recorder: Recorder, operator: str, other: Any) -> Any:
     if type(other) in (float, Decimal, complex) and other != other:
         trace.block(f"comparing {left!r} with what is not a number")  # in a tuple it may be found by identity
     if operator == "==" and known.cls in _SEARCHED_ELSE and _is_searched():
-        trace.block(f"hash() or identity of {left!r}")
-    right = node_of(trace, other) if not trace.texts or _is_searched() else text_of(trace, other, sys._getframe(3))
+        found: Any = getattr(other, "zlmdb_known", SOMETHING).cls
+        if known.cls is not None or found not in PLAIN or found in _SEARCHED_ELSE or not _is_searched_tuple():
+            trace.block(f"hash() or identity of {left!r}")
+    if not trace.texts:
+        right = node_of(trace, other)
+    else:
+        right = (element_of if _is_searched() else text_of)(trace, other, sys._getframe(3))
     right_known = getattr(other, "zlmdb_known", right.known)
     check(trace, left, known, operator, right, right_known)
     ordered = operator not in ("==", "!=")
@@ -81,6 +89,12 @@ def _is_searched() -> bool:
     """Whether the function that compares searches just now, perhaps for what has no hash."""
     frame: FrameType = sys._getframe(4)  # documented, and there is no other way
     return is_searching(frame.f_code, frame.f_lasti)
+
+
+def _is_searched_tuple() -> bool:
+    """As `_is_searched`, in a tuple: what it has needs no hash."""
+    frame: FrameType = sys._getframe(4)
+    return is_searching_tuple(frame.f_code, frame.f_lasti)
 
 
 def contained(recorder: Recorder, member: Any) -> Node:

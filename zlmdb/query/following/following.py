@@ -106,7 +106,7 @@ def _holds(guard: tuple[Node, bool, Any], given: Given) -> bool:
     node, exact, expected = guard
     value = node.evaluate(given)
     if not exact:
-        return bool(value) is expected
+        return expected is None or bool(value) is expected
     if is_constant(value) and is_constant(expected):  # 0.0 equals -0.0, whose text is another one
         return bool(identity(value) == identity(expected))
     return type(value) is type(expected) and bool(value == expected)

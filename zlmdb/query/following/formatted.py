@@ -5,6 +5,10 @@ read would hold for this value only, and the function would be read again for ea
 nothing with the text but compare it, give it to a method, or return it, a mark stands for it instead. What compares
 finds the expression of the mark, and so does what has called the function.
 
+A tuple of texts may be searched: ``u.name in (f"{n}", "x")``. Python compares the elements one after the other, and the
+first that is equal ends that. So what a recorder is compared with before the first mark is put off: an element that was
+found would hide whether it is the recorder that is searched for. See `answered`.
+
 A text with a mark is in one place only, on the stack of the frame that formats, until an instruction of this frame
 takes it. Should that be an operation of Python's own, which sees the text, all that was read with marks is thrown away,
 and the function is read again without them (`Trace.texts_as_they_are`).
@@ -22,7 +26,7 @@ from .known import PLAIN, STR
 from .nodes import Given, Node
 from .operations import Apply, Binary
 from .sight import MARK, node_of
-from .taken import conversion, instructions, is_format, is_percent, is_return, taker
+from .taken import Taker, conversion, instructions, is_format, is_percent, is_return, taker
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -32,6 +36,9 @@ _MARKS = re.compile(f"({MARK}[0-9.]+{MARK})")
 
 _RETURNED = -1
 """The place of what takes a text that the function returns."""
+
+_WITHIN = -2
+"""The place of what searches a tuple with the text is less than that by its place in bytes."""
 
 _CALLING = set[CodeType]()
 
@@ -54,10 +61,9 @@ def marked(recorder: Recorder, how: Optional[str], frame: FrameType) -> Optional
     if end is None or (end == _RETURNED and (frame.f_back is None or frame.f_back.f_code not in _CALLING)):
         return None
     text = _text(trace, node, known.cls, how)
-    if not node.settled:
-        if text.raises:
-            trace.current().raising.append(text)
-    else:
+    if text.raises and (not node.settled or end <= _WITHIN):  # perhaps it is not looked at
+        trace.current().raising.append(text)
+    if node.settled:
         try:
             format(node.evaluate(Given((), trace.values)), how or "")
         except Exception as error:
@@ -79,6 +85,38 @@ def text_of(trace: Trace, value: Any, frame: FrameType) -> Node:
     if not trace.texts or type(value) is not str or MARK not in value:
         return node_of(trace, value)
     return _joined(trace, value, frame, frame.f_lasti)
+
+
+def waiting(trace: Trace, frame: FrameType) -> list[str]:
+    """The marks that are left in the tuple that the instruction of *frame* searches just now."""
+    end = _WITHIN - frame.f_lasti
+    return [mark for mark, (_, origin, its_end) in trace.texts.items() if origin is frame and its_end == end]
+
+
+def element_of(trace: Trace, value: Any, frame: FrameType) -> Node:
+    """As `node_of`, of an element of the tuple that the instruction of *frame* searches just now."""
+    if type(value) is not str or MARK not in value:
+        return node_of(trace, value)
+    return _joined(trace, value, frame, _WITHIN - frame.f_lasti)
+
+
+def answered(trace: Trace, node: Node, marks: list[str]) -> bool:
+    """Whether a search ends at an element, which *node* compares; before that, *marks* were `waiting`.
+
+    While none of them has been taken, it may be a plain value that is searched for, which Python itself compares with
+    them: they stay then, and the function is read again without marks.
+    """
+    run = trace.current()
+    taken = next((number for number, mark in enumerate(marks) if mark not in trace.texts), None)
+    run.put_off.append(node)
+    if taken is None:
+        return False
+    asked, run.put_off = run.put_off, []
+    if not any(bool(trace.recorded(one)) for one in asked):
+        return False
+    for mark in marks[taken:]:  # Python looks at none of the rest
+        trace.texts.pop(mark, None)
+    return True
 
 
 def returned(trace: Trace, value: Any) -> Any:
@@ -118,11 +156,17 @@ def _takers(code: CodeType) -> dict[tuple[int, bool], int]:
         for at, one in enumerate(listed):
             converts = conversion(listed, at)
             if converts or is_format(one) or one.opname.startswith("CALL"):
-                end = taker(listed, at + (converts or 1))
-                if end is not None and not is_percent(end):
-                    found[one.offset, converts > 0] = _RETURNED if is_return(end) else end.offset
+                taken = taker(listed, at + (converts or 1))
+                if taken is not None and not is_percent(taken.instruction):
+                    found[one.offset, converts > 0] = _place(taken)
         _kept.keep(code, found)
     return found
+
+
+def _place(taken: Taker) -> int:
+    if is_return(taken.instruction):
+        return _RETURNED
+    return _WITHIN - taken.instruction.offset if taken.inside else taken.instruction.offset
 
 
 _kept = ByCode(1024)

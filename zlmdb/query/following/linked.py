@@ -250,8 +250,7 @@ class Referring(_Rows):
         """What a function gives on one way."""
         session = self.zlmdb_session
         leaf = node_of(session, ready(*[session.recorded(one) for one in variables]))
-        run = session.current()
-        if not run.evaluated(leaf).issuperset(run.raising):
+        if not session.uses_all(leaf):
             return session.block("it computes what may raise and does not use it")
         return leaf
 

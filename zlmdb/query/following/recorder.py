@@ -262,6 +262,8 @@ def combined(trace: Trace, sign: str, left: Any, right: Any) -> Any:
             f"write `{_JOINING[sign]}`"
         )
     known, raises = _result(sign, one.known.required, two.known.required)
+    if known is INT and isinstance(two, Constant) and two.value:  # a divisor that is not 0
+        raises = False
     return recorded(trace, trace.nodes.make(Binary, sign, one, two, raises, known))
 
 

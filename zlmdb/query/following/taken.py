@@ -7,12 +7,21 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Optional
 
+from ...namedtuples import NamedTuple
+
 PADDING = frozenset(dis.opmap[name] for name in ("CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN") if name in dis.opmap)
 
 _LOADS = ("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_SMALL_INT")
 _CALLS = ("CALL", "CALL_METHOD")
 _FORMAT = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC")
 _FORMATS = frozenset(dis.opmap[name] for name in _FORMAT if name in dis.opmap)
+
+
+class Taker(NamedTuple):
+    """The *instruction* that takes a value, which lies *inside* of so many tuples."""
+
+    instruction: dis.Instruction
+    inside: int
 
 
 def instructions(code: CodeType) -> list[dis.Instruction]:
@@ -48,27 +57,29 @@ def is_return(one: dis.Instruction) -> bool:
     return one.opname == "RETURN_VALUE"
 
 
-def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) -> Optional[dis.Instruction]:
+def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) -> Optional[Taker]:
     """What takes the value on the stack, before the instruction number *at*, as it is: a comparison, call, or ``%``.
 
     The instructions until then are followed on the stack: *above* is how many values lie on it. A ``%`` takes it as the
     left operand. *joined*: an f-string may make it part of a text before, and the end of the function may take it, also
-    *inside* of a tuple.
+    *inside* of a tuple. A tuple or list that has it may be searched, too.
     """
-    above, inside = 0, False
-    for one in listed[at:]:
+    above = inside = 0
+    for number, one in enumerate(listed[at:], at):
         name, taken, given = one.opname, 0, 0
         if is_return(one):
-            return one if joined and above == 0 else None
-        if name == "BUILD_TUPLE" and joined and above < (one.arg or 0):
-            above, inside = 0, True
+            return Taker(one, inside) if joined and above == 0 else None
+        if name == "BUILD_LIST" and listed[number + 1].opname != "CONTAINS_OP":
+            return None
+        if name in ("BUILD_TUPLE", "BUILD_LIST") and joined and above < (one.arg or 0):
+            above, inside = 0, inside + 1
             continue
         if name == "COMPARE_OP":
-            return one if above <= 1 and not inside else None
-        if name == "CONTAINS_OP":
-            return one if above == 1 and not inside else None  # it is what is searched for
+            return Taker(one, 0) if above <= 1 and not inside else None
+        if name == "CONTAINS_OP":  # it is what is searched for, or in what is searched
+            return Taker(one, inside) if above == 1 - inside else None
         if (is_percent(one) and above == 1) or (name in _CALLS and above < (one.arg or 0)):
-            return None if inside else one
+            return None if inside else Taker(one, 0)
         if name == "BUILD_STRING" and (joined or above >= (one.arg or 0)):
             above = max(above - (one.arg or 0) + 1, 0)
             continue
@@ -105,9 +116,10 @@ def templates(code: CodeType) -> set[int]:
     listed, found = instructions(code), set[int]()
     for at, one in enumerate(listed):
         if one.opname == "LOAD_CONST" and type(one.argval) is str:
-            end = taker(listed, at + 1, joined=False)
-            if end is None:
+            taken = taker(listed, at + 1, joined=False)
+            if taken is None:
                 continue
+            end = taken.instruction
             compared = end is listed[at + 1] and end.opname == "COMPARE_OP" and is_text(listed[at - 1])
             if compared or is_percent(end):
                 found.add(one.offset)

@@ -19,6 +19,9 @@ from .operations import Compare, IsNone
 LIMIT = 64
 """Ways through one function. With more of them it is called."""
 
+EVALUATES: tuple[bool, Any] = (False, None)
+"""Of a settled expression: that it raises nothing."""
+
 Taken = list[tuple[Node, bool]]
 Ways = list[tuple[Taken, Node]]
 
@@ -42,13 +45,14 @@ class TooMany(BaseException):
 class Run:
     """One way through a function: *answers* says how it begins."""
 
-    __slots__ = ("answered", "answers", "around", "raising", "taken", "unclear")
+    __slots__ = ("answered", "answers", "around", "put_off", "raising", "taken", "unclear")
 
     def __init__(self, answers: list[bool], around: Optional[Run]) -> None:
         self.answers, self.around = answers, around
         self.taken: Taken = []
         self.answered: dict[Node, bool] = {}
         self.raising: list[Node] = []
+        self.put_off: list[Node] = []  # see `formatted.searched`
         self.unclear = False
 
     def doubt(self) -> None:
@@ -202,8 +206,29 @@ class Trace:
 
     def _settled_truth(self, node: Node) -> bool:
         answer = bool(node.evaluate(Given((), self.values)))
-        self.guards.setdefault(node, (False, answer))
+        if self.guards.get(node, EVALUATES) is EVALUATES:
+            self.guards[node] = (False, answer)
         return answer
+
+    def uses_all(self, leaf: Node) -> bool:
+        """Whether what may raise on this way, of which *leaf* is the end, is evaluated there, or does not raise.
+
+        What captured values alone decide may be evaluated beforehand. What is found holds for values that allow it.
+        """
+        run = self.current()
+        unused = set(run.raising).difference(run.evaluated(leaf)) if run.raising else ()
+        return all([self._evaluates(node) for node in unused])
+
+    def _evaluates(self, node: Node) -> bool:
+        if not node.settled:
+            return False
+        try:
+            node.evaluate(Given((), self.values))
+        except Exception as error:
+            let_through(error)
+            return False
+        self.guards.setdefault(node, EVALUATES)
+        return True
 
     def nones(self) -> list[str]:
         """The names of the captured values that are None."""
@@ -245,7 +270,7 @@ class Trace:
             leaf = once()
             if self.texts:
                 self.keep_texts()
-            if run.raising and not run.evaluated(leaf).issuperset(run.raising):
+            if not self.uses_all(leaf):
                 return Called(("it computes what may raise and does not use it",))
             return leaf
         except Blocked as blocked:

@@ -197,10 +197,43 @@ class _Writer:
         sides = [
             f"Bound({found[one]}, {found[f'{one} inclusive']})" if one in found else "None" for one in (first, last)
         ]
-        return (
+        general = (
             f"ranges(spans, {len(parts)}, ({tuples}), {found.get('members')}, {found.get('begins')}, "
             f"{sides[0]}, {sides[1]})"
         )
+        packed = self.leading(equal, found, first, last)
+        return general if packed is None else f"({packed[1]},) if {packed[0]} else {general}"
+
+    def leading(self, equal: list[str], found: dict[str, str], first: str, last: str) -> Optional[tuple[str, str]]:
+        """As `pack`, the range of leading parts that are *equal*, and within *first* and *last* of the one behind them.
+
+        It is what `_ranges` gives.
+        """
+        spans = self.spans
+        joined = spans.joined if is_a(spans, IndexStorage) else None
+        key: Any = None if joined is None else joined.parts[0]
+        if joined is None or not equal or not key.sorts or len(key.leaves) != len(self.access.facts.parts):
+            return None
+        if "members" in found or "begins" in found:
+            return None
+        named = [*equal, *[found[one] for one in (first, last) if one in found]]
+        if any([ends_otherwise(joined._forms[number]) for number in range(len(equal) + (len(named) > len(equal)))]):
+            return None
+        checks: list[str] = []
+        values: dict[str, str] = {}
+        for number, x in enumerate(named):
+            number = min(number, len(equal))
+            check, values[x], names = joined.leading_source(number, b"" if number else spans.storage.prefix, x)
+            checks.append(check)
+            self.names.update(names)
+        self.names.update(greatest=spans.upper, TOP=TOP)
+        begin = " + ".join([values[one] for one in equal])
+        lower, upper = f"(begin := {begin})", "min(greatest, after(begin))"
+        if first in found:
+            lower += f" + {values[found[first]]}{' + TOP' if found[f'{first} inclusive'] == 'False' else ''}"
+        if last in found:
+            upper = f"begin + {values[found[last]]}{' + TOP' if found[f'{last} inclusive'] == 'True' else ''}"
+        return " and ".join(checks), f"({lower}, {upper})"
 
     def pack(self, x: str) -> Optional[tuple[str, str]]:
         """Expressions of *x*: whether it can be encoded in place, and its encoding; None if there are none."""

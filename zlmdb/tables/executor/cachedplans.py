@@ -60,6 +60,7 @@ FEW = 64
 """Entries that an index gives about as fast as a scan does, of any table."""
 
 _FIRST_BLOCK = 8
+_FIRST_STEP = 16
 
 
 def cached_plan_of(selection: Selection[Any, Any], give: Give) -> Optional[CachedPlan]:
@@ -291,13 +292,22 @@ class CachedPaths:
         if scan is None:
             keys, asked = self._keys(selection, give)
             return self._list(keys, table._get, table._db, asked) if keys else keys
-        keys = self._ways[0].keys(table, selection._query.where, FEW) if len(self._ways) == 1 else None
-        if keys is None or len(keys) >= FEW:
+        keys = self._few(table, selection._query.where)
+        if keys is None:
             found = self._finds(table, selection._query.where)
             keys = fewest(found, min(most_of(table), CAP))
             if keys is None:
                 return self._all_staged(found, selection, give, scan)
         return self._list(self._in_key_order(selection, keys), table._get, table._db, functions) if keys else keys
+
+    def _few(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
+        """The keys that the first way finds that has few; None if none has."""
+        few = FEW if len(self._ways) == 1 else _FIRST_STEP
+        for way in self._ways:
+            keys = way.keys(table, where, few)
+            if keys is None or len(keys) < few:
+                return keys
+        return None
 
     def _all_staged(
         self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: CachedScan
@@ -415,14 +425,10 @@ class CachedPaths:
     def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
         """As the planner has it: of several indexes the one with the fewest entries."""
         most = min(most_of(table), CAP)
-        best: Optional[list[bytes]] = None
-        for way in self._ways:
-            found = way.keys(table, where, most)
-            if found is None:
-                return None
-            if len(found) < most and (best is None or len(found) < len(best)):
-                best = found
-        return best
+        if not self._ways[0].sparse:
+            return fewest(self._finds(table, where), most)
+        keys = [given(way.keys(table, where, most)) for way in self._ways]  # without reading any
+        return min([few for few in keys if len(few) < most], key=len, default=None)
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
@@ -466,8 +472,16 @@ CachedPlan = Union[CachedPaths, CachedOrder, CachedScan, "CachedLinkScan"]
 
 
 def fewest(found: Sequence[FoundKeys], most: int) -> Optional[list[bytes]]:
-    """The fewest keys of one of *found*; None if each has *most* or more."""
-    return min([few for way in found if (few := way.fewer(most)) is not None], key=len, default=None)
+    """The fewest keys of one of *found*; None if each has *most* or more.
+
+    They are read in steps, up to the first in which one of them ends: it takes as long as that one has entries.
+    """
+    step = _FIRST_STEP if len(found) > 1 else most
+    while True:
+        few = [keys for way in found if (keys := way.fewer(min(step, most))) is not None]
+        if few or step >= most:
+            return min(few, key=len, default=None)
+        step *= 4
 
 
 def given(keys: Optional[Any]) -> Any:

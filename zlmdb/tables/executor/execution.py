@@ -399,7 +399,7 @@ class Running:
         kept = known.accesses if joins is None else None  # what is linked may be another one each time
         question = Question(
             self._askings(), indexes, total_of(self.table), order, limit, kept, tied=limit is not None,
-            tried=limit is not None and can_try(self), soon=soon,
+            tried=limit is not None and can_try(self), soon=soon, hasty=not self.explaining,
         )  # fmt: skip
         choice = unless_few_fit(self, choose(question, self.reads.measure), question)
         if limit is not None and choice.order is None:
