@@ -521,13 +521,14 @@ def test_a_text_that_is_the_name_of_a_field_may_be_what_a_record_sorts_or_groups
     ("field", "advice"), [("name.upper", r"or write 'name.upper\(\)'"), ("-name", r", or desc\('name'\)")]
 )
 def test_an_index_of_a_field_that_is_written_otherwise_says_how(field: str, advice: str) -> None:
-    class Indexed(zlmdb.Table[int, Person]):
-        by_name = zlmdb.Index[str](field)
-
-    class Wrong(zlmdb.Schema):
-        people: Indexed
-
     with pytest.raises(TypeError, match=advice):
+
+        class Indexed(zlmdb.Table[int, Person]):
+            by_name = zlmdb.Index[str](field)
+
+        class Wrong(zlmdb.Schema):
+            people: Indexed
+
         zlmdb.open(None, Wrong)
 
 

@@ -84,7 +84,7 @@ def test_the_planner_uses_it_for_what_it_serves(kind: Kind) -> None:
             assert not (told or "").endswith("from the index")
             assert list(t.rows.order_by(order).limit(5)) == list(t.bare.order_by(order).limit(5))
         for number, ask in enumerate(kind.never):
-            assert "index by0" not in str(t.rows.where(ask).explain()), number
+            assert "by0" not in t.rows.where(ask).explain().indexes, number
             assert list(t.rows.where(ask)) == list(t.bare.where(ask)), number
     db.close()
 

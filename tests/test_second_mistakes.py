@@ -202,7 +202,7 @@ def test_attempts_that_are_no_number_are_named() -> None:
 
 
 def test_plain_data_that_does_not_fit_is_called_the_value() -> None:
-    with zlmdb.Cache(None) as cache, pytest.raises(zlmdb.EncodeError, match=r"^the value: expected plain data"):
+    with zlmdb.Cache(None) as cache, pytest.raises(zlmdb.EncodeError, match=r"^the cache, key 'task': the value: expected plain data"):
         cache["task"] = Task("One")
 
 

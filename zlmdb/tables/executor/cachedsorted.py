@@ -52,7 +52,7 @@ class CachedSorted(CachedPaths):
                 rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
                 if rows is not None:
                     return rows
-            found = self._few(table, query.where, self._most if limit is None else self._most_limited)
+            found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
             keys = self._in_key_order(selection, found) if found else found
             if keys is None and ordered is not None and not ordered.exact and limit is not None:
                 return ordered.all(selection, give, limit)
@@ -68,7 +68,7 @@ class CachedSorted(CachedPaths):
             let_through(error)
             return None
 
-    def _few(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+    def _fewer_than(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The keys that are found, if they are fewer than *most*, and not much of the table."""
         most = min(most, most_kept(table))
         found = self._ways[0].keys(table, where, most) if len(self._ways) == 1 else self._fewest(table, where)
