@@ -577,3 +577,68 @@ def test_of_two_indexes_with_many_entries_none_is_read_for_a_few_rows(monkeypatc
                 assert turn == 0 or (asked and max(asked) <= FEW)
             late = t.ages.where(lambda k, a: a.age > least and a.name == name and k > 4000)
             assert late.limit(4).keys().all() == [k for k, _ in fit if k > 4000][:4]
+
+
+def test_what_takes_all_rows_at_once_in_a_write_transaction_is_not_planned_again(
+    db: Any, planned: list[Running]
+) -> None:  # fmt: skip
+    def aged(age: int) -> Any:
+        return t.people.where(lambda p: p.age == age)
+
+    def ask(age: int) -> list[Any]:
+        found = aged(age).fields(lambda p: p.name)
+        either = t.people.where(lambda p: p.age == age or p.email == "e7")
+        by_boss = t.people.where(lambda p: p.boss is not None and t.people[p.boss].email == f"e{age}")
+        return [
+            aged(age).all(), found.all(), found.first(), aged(age).limit(2, 1).all(), aged(age).count(),
+            bool(aged(age)), aged(age).fields(lambda p: p.age).sum(), found.distinct().all(), either.count(),
+            t.people.where(lambda p: p.age > age).fields(lambda p: p.age).max(), by_boss.all(),
+        ]  # fmt: skip
+
+    with db.write() as t:
+        for age in range(20, 23):
+            ask(age)
+        planned.clear()
+        before = ask(9)
+        t.people[500] = Person("a", "new", 9, "x", date(2000, 1, 1))
+        t.people[501] = Person("b", "newer", 30, "x", date(2000, 1, 1), [], t.people.by_email.key("e9"))
+        after = ask(9)
+        assert not planned
+        rows = [pair for pair in t.people.items() if pair[1].age == 9]
+        assert after[0] == rows == [*before[0], (500, t.people[500])]
+        assert after[1:3] == [[p.name for _, p in rows], rows[0][1].name]
+        assert after[3:7] == [rows[1:3], len(rows), True, 9 * len(rows)]
+        assert (after[8], after[9]) == (before[8] + 1, before[9])
+        assert after[10][-1] == (501, t.people[501])
+        t.txn.abort()
+
+
+def test_few_records_that_are_changed_again_by_the_same_function_are_not_planned_again(
+    db: Any, planned: list[Running]
+) -> None:  # fmt: skip
+    def aged(age: int) -> Any:
+        return t.named.where(lambda p: p.age == age)
+
+    def older(one: Person) -> Person:
+        one.age += 100
+        return one
+
+    def write(age: int) -> list[int]:
+        keys = aged(age).keys().all()
+        with aged(age).edit() as people:
+            for one in people:
+                one.age += 100
+        assert aged(age + 100).limit(1).change(older) == 1
+        return [len(keys), aged(age).count(), aged(age + 100).change(older), aged(age + 200).delete()]
+
+    with db.write() as t:
+        for age in range(20, 23):
+            write(age)
+        planned.clear()
+        rows = [key for key, one in t.named.items() if one.age == 9]
+        assert write(9) == [len(rows), 0, len(rows) - 1, len(rows)]
+        assert not planned
+        assert not any(key in t.named for key in rows)
+        young = sum(one.age < 20 for one in t.named.values())
+        assert t.named.where(lambda p: p.age < 20).delete() == young
+        t.txn.abort()

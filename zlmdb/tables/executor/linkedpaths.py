@@ -36,13 +36,25 @@ def linked_ways(
     parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
 ) -> list[AccessPath]:  # fmt: skip
     """How indexes of linked tables, and of the fields that refer to them, find what *parts* want."""
-    found = [_linked_way(part, facts, running, where) for part in parts]
-    return [way for way in found if way is not None]
+    by: dict[Any, list[Asking]] = {}
+    for part in parts:
+        by.setdefault((part.number, link_of(part.node)), []).append(part)
+    ways: list[AccessPath] = []
+    for few in by.values():
+        together = None if len(few) == 1 else _linked_way(few, facts, running, where)
+        if together is not None:
+            ways.append(together)
+            few = [one for one in few if one.node not in together.nodes]
+        found = [_linked_way([one], facts, running, where) for one in few]
+        ways += [way for way in found if way is not None]
+    return ways
 
 
 def _linked_way(
-    asking: Asking, facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
-) -> Optional[AccessPath]:  # fmt: skip
+    askings: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+) -> Optional[LinkedPath]:  # fmt: skip
+    """How to find what *askings* want of one linked record: several, if one index of its table serves them together."""
+    asking = askings[0]
     link = link_of(asking.node)
     subject = None if link is None else asking.subject(link.key)
     if link is None or not subject:
@@ -57,10 +69,10 @@ def _linked_way(
     other_facts = other.known().facts
     if any([one.where for one in other_facts]):
         return None
-    inner = accesses([asking._replace(elements={link: ()})], other_facts)
-    if not inner or inner[0].is_range_of_keys:
+    inner = accesses([one._replace(elements={link: ()}) for one in askings], other_facts)
+    if not inner or inner[0].is_range_of_keys or (len(askings) > 1 and len(inner[0].nodes) < 2):
         return None
-    access = Access(index, members=(), nodes=(asking.node,), rank=2)
+    access = Access(index, members=(), nodes=inner[0].nodes, rank=2)
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
     return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told, other.storage)
@@ -103,7 +115,7 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "number", "told")
+    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "nodes", "number", "told")
 
     def __init__(
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
@@ -119,6 +131,8 @@ class LinkedPath(AccessPath):
             inner,
             known,
         )
+        self.nodes = access.nodes
+        """The conditions that the other index serves."""
         self.told = (asking.node, link) if told else None
         """The condition, and what it is about, if no record of the other table has to be read for it."""
         self.begins: Optional[tuple[BoundIndex, int]] = None
