@@ -642,3 +642,43 @@ def test_few_records_that_are_changed_again_by_the_same_function_are_not_planned
         young = sum(one.age < 20 for one in t.named.values())
         assert t.named.where(lambda p: p.age < 20).delete() == young
         t.txn.abort()
+
+
+def test_groups_of_few_records_are_not_planned_again(db: Any, planned: list[Running]) -> None:
+    def grouped(age: int) -> list[Any]:
+        found = t.people.where(lambda p: p.age == age)
+        return [
+            found.group_by(lambda p: p.town, lambda group: group.count()),
+            found.group_by(lambda p: p.town, lambda group: group.fields(lambda p: p.since).max()),
+            found.group_by(
+                lambda p: p.town,
+                lambda group: (group.where(lambda p: p.boss is None).count(), group.fields(lambda k, p: k).sum()),
+            ),
+        ]
+
+    def expected(age: int) -> list[Any]:
+        towns: dict[str, list[Any]] = {}
+        for pair in t.people.items():
+            if pair[1].age == age:
+                towns.setdefault(pair[1].town, []).append(pair)
+        return [
+            {town: len(few) for town, few in towns.items()},
+            {town: max(p.since for _, p in few) for town, few in towns.items()},
+            {town: (sum(p.boss is None for _, p in few), sum(k for k, _ in few)) for town, few in towns.items()},
+        ]
+
+    for begin in (db.read, db.write):
+        with begin() as t:
+            for age in range(3):
+                grouped(age)
+            planned.clear()
+            for age in (7, 30, 99):
+                found = grouped(age)
+                assert not planned
+                assert found == expected(age)
+                assert [list(one) for one in found] == [list(one) for one in expected(age)]
+            few = t.people.where(lambda p: p.age == 7).limit(2)
+            assert sum(few.group_by(lambda p: p.town, lambda group: group.count()).values()) == 2
+            cities = t.people.where(lambda p: p.age == 7).order_by(lambda p: p.name)
+            found = cities.group_by(lambda p: p.town, lambda group: group.count())
+            assert list(found) == list(dict.fromkeys(p.town for p in cities.values()))

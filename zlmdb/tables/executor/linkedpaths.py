@@ -11,6 +11,7 @@ from ...query.following import Followed, Given, Node
 from ...query.following.linked import Link
 from ...query.prepared import Prepared
 from ...query.programs import Programs
+from ...query.projection import HITS
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ...store.blocks import COUNTS_REFERENCES
@@ -70,7 +71,11 @@ def _linked_way(
     if any([one.where for one in other_facts]):
         return None
     inner = accesses([one._replace(elements={link: ()}) for one in askings], other_facts)
-    if not inner or inner[0].is_range_of_keys or (len(askings) > 1 and len(inner[0].nodes) < 2):
+    if len(askings) > 1 and inner and inner[0].rank > 0:  # else one of them finds it alone
+        inner = [one for one in inner if len(one.nodes) > 1]
+    elif len(askings) > 1:
+        return None
+    if not inner or inner[0].is_range_of_keys:
         return None
     access = Access(index, members=(), nodes=inner[0].nodes, rank=2)
     way = way_of(inner[0], other, where)
@@ -100,7 +105,7 @@ def cached_by_link(
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
         prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
-        return CachedLinked(way, None, prepared)
+        return CachedLinked(way, None, prepared, alone=not asked)
     making = Making(where[way.number])
     found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
     asked.append(Asked(found, found.node))
@@ -199,12 +204,19 @@ class LinkedPath(AccessPath):
 class CachedLinked(CachedPaths):
     """A cached plan of a query by one link: no record of the other table is read, only entries of its index."""
 
-    __slots__ = ("_among", "_way")
+    __slots__ = ("_alone", "_among", "_way")
 
-    def __init__(self, way: LinkedPath, found: Optional[Followed], prepared: Prepared) -> None:
-        """*found*: the condition that a record refers to one of those that were found; None if that is known."""
+    def __init__(self, way: LinkedPath, found: Optional[Followed], prepared: Prepared, *, alone: bool = False) -> None:
+        """*found*: the condition that a record refers to one of those that were found; None if that is known.
+
+        *alone*: nothing else is asked of the records, which need not be read to be counted.
+        """
         super().__init__([way], prepared)
+        self._alone = alone
         self._way, self._among = way, None if found is None else found.reading
+
+    def _whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
+        return self._keys(selection, give)[0] if self._alone and give is HITS else super()._whole(selection, give)
 
     def _keys(self, selection: Selection[Any, Any], give: Give) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:
         table, where, way, among = selection._table, selection._query.where, self._way, self._among
