@@ -630,3 +630,108 @@ def test_entries_are_counted_until_the_fewest_are_known(monkeypatch: pytest.Monk
                 del counted[:]
                 assert few.all() == [(k, a) for k, a in t.ages.items() if age <= a.age < age + 5 and a.name == name]
                 assert turn == 0 or 0 < sum(counted) <= 16 + 16 + 64 + 35
+
+
+def test_what_takes_all_rows_at_once_in_a_write_transaction_is_not_planned_again(
+    db: Any, planned: list[Running]
+) -> None:  # fmt: skip
+    def aged(age: int) -> Any:
+        return t.people.where(lambda p: p.age == age)
+
+    def ask(age: int) -> list[Any]:
+        found = aged(age).fields(lambda p: p.name)
+        either = t.people.where(lambda p: p.age == age or p.email == "e7")
+        by_boss = t.people.where(lambda p: p.boss is not None and t.people[p.boss].email == f"e{age}")
+        return [
+            aged(age).all(), found.all(), found.first(), aged(age).limit(2, 1).all(), aged(age).count(),
+            bool(aged(age)), aged(age).fields(lambda p: p.age).sum(), found.distinct().all(), either.count(),
+            t.people.where(lambda p: p.age > age).fields(lambda p: p.age).max(), by_boss.all(),
+        ]  # fmt: skip
+
+    with db.write() as t:
+        for age in range(20, 23):
+            ask(age)
+        planned.clear()
+        before = ask(9)
+        t.people[500] = Person("a", "new", 9, "x", date(2000, 1, 1))
+        t.people[501] = Person("b", "newer", 30, "x", date(2000, 1, 1), [], t.people.by_email.key("e9"))
+        after = ask(9)
+        assert not planned
+        rows = [pair for pair in t.people.items() if pair[1].age == 9]
+        assert after[0] == rows == [*before[0], (500, t.people[500])]
+        assert after[1:3] == [[p.name for _, p in rows], rows[0][1].name]
+        assert after[3:7] == [rows[1:3], len(rows), True, 9 * len(rows)]
+        assert (after[8], after[9]) == (before[8] + 1, before[9])
+        assert after[10][-1] == (501, t.people[501])
+        t.txn.abort()
+
+
+def test_few_records_that_are_changed_again_by_the_same_function_are_not_planned_again(
+    db: Any, planned: list[Running]
+) -> None:  # fmt: skip
+    def aged(age: int) -> Any:
+        return t.named.where(lambda p: p.age == age)
+
+    def older(one: Person) -> Person:
+        one.age += 100
+        return one
+
+    def write(age: int) -> list[int]:
+        keys = aged(age).keys().all()
+        with aged(age).edit() as people:
+            for one in people:
+                one.age += 100
+        assert aged(age + 100).limit(1).change(older) == 1
+        return [len(keys), aged(age).count(), aged(age + 100).change(older), aged(age + 200).delete()]
+
+    with db.write() as t:
+        for age in range(20, 23):
+            write(age)
+        planned.clear()
+        rows = [key for key, one in t.named.items() if one.age == 9]
+        assert write(9) == [len(rows), 0, len(rows) - 1, len(rows)]
+        assert not planned
+        assert not any(key in t.named for key in rows)
+        young = sum(one.age < 20 for one in t.named.values())
+        assert t.named.where(lambda p: p.age < 20).delete() == young
+        t.txn.abort()
+
+
+def test_groups_of_few_records_are_not_planned_again(db: Any, planned: list[Running]) -> None:
+    def grouped(age: int) -> list[Any]:
+        found = t.people.where(lambda p: p.age == age)
+        return [
+            found.group_by(lambda p: p.town, lambda group: group.count()),
+            found.group_by(lambda p: p.town, lambda group: group.fields(lambda p: p.since).max()),
+            found.group_by(
+                lambda p: p.town,
+                lambda group: (group.where(lambda p: p.boss is None).count(), group.fields(lambda k, p: k).sum()),
+            ),
+        ]
+
+    def expected(age: int) -> list[Any]:
+        towns: dict[str, list[Any]] = {}
+        for pair in t.people.items():
+            if pair[1].age == age:
+                towns.setdefault(pair[1].town, []).append(pair)
+        return [
+            {town: len(few) for town, few in towns.items()},
+            {town: max(p.since for _, p in few) for town, few in towns.items()},
+            {town: (sum(p.boss is None for _, p in few), sum(k for k, _ in few)) for town, few in towns.items()},
+        ]
+
+    for begin in (db.read, db.write):
+        with begin() as t:
+            for age in range(3):
+                grouped(age)
+            planned.clear()
+            for age in (7, 30, 99):
+                found = grouped(age)
+                assert not planned
+                assert found == expected(age)
+                assert [list(one) for one in found] == [list(one) for one in expected(age)]
+            few = t.people.where(lambda p: p.age == 7).limit(2)
+            assert sum(few.group_by(lambda p: p.town, lambda group: group.count()).values()) == 2
+            cities = t.people.where(lambda p: p.age == 7).order_by(lambda p: p.name)
+            found = cities.group_by(lambda p: p.town, lambda group: group.count())
+            assert list(found) == list(dict.fromkeys(p.town for p in cities.values()))

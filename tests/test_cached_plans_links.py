@@ -13,7 +13,7 @@ import pytest
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex
 from zlmdb.tables.executor.execution import Running
-from zlmdb.tables.executor.linkedpaths import CachedLinked
+from zlmdb.tables.executor.linkedpaths import CachedLinked, LinkedPath
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -229,3 +229,54 @@ def test_what_is_written_in_between_counts() -> None:
         with db.read() as t:
             for value in ("\ud800", "e7" * 400, ""):
                 assert keys(t, value) == []
+
+
+def test_conditions_on_one_linked_record_use_one_index_of_its_table_together(
+    db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    others = LinkedPath.others
+
+    def noted(path: Any, table: Any, where: Any) -> Any:
+        found = others(path, table, where)
+        read.append(len(found or ()))
+        return found
+
+    def ask(n: int) -> Any:
+        born, name = author(n).born, author(n).name
+        return t.books.where(lambda b: t.numbered[b.number].born == born and t.numbered[b.number].name == name)
+
+    with db.read() as t:
+        ask(1).all(), ask(2).all()
+        monkeypatch.setattr(LinkedPath, "others", noted)
+        for n in (3, 40, 89):
+            same = [k for k, one in t.numbered.items() if (one.born, one.name) == (author(n).born, author(n).name)]
+            read.clear()
+            assert ask(n).keys().all() == [k for k, b in t.books.items() if b.number in same]
+            assert read == [len(same)]
+
+
+def test_the_records_that_refer_to_what_an_index_finds_are_counted_unread(db: Any) -> None:
+    def count(name: str, lower: int = 0) -> int:
+        found = t.books.select(lower) if lower else t.books
+        return int(found.where(lambda b: t.numbered[b.number].name == name).count())
+
+    with db.read() as t:
+        first, second = author(1).name, author(40).name
+        count(first), count(first)
+        plans = [
+            one for one in t.books._storage.generated.programs.known.cached.values()
+            if isinstance(one, CachedLinked) and one._alone
+        ]  # fmt: skip
+        lists = [one._list for one in plans]
+        try:
+            for one in plans:
+                one._list = lambda *given: pytest.fail("records were read")
+            for name in (first, second, "nobody"):
+                names = [t.numbered[b.number].name for b in t.books.values()]
+                assert count(name) == names.count(name)
+                assert count(name, 500) == names[500:].count(name)
+        finally:
+            for one, listing in zip(plans, lists):
+                one._list = listing
+        assert plans

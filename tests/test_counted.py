@@ -296,3 +296,37 @@ def test_a_time_that_its_zone_shows_twice_equals_none_of_another_zone(table: str
                     assert among.count() == 3
                     few = visits.where(lambda v, members=members: v.at in members and v.number in (1, 2))
                     assert few.keys().all() == [1, 2]
+
+
+def test_entries_of_elements_and_of_partial_indexes_are_counted(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def counts(tag: str, age: int) -> list[int]:
+        people = t.people
+        return [
+            people.where(lambda p: tag in p.tags).count(),
+            people.where(lambda p: p.age < 3).count(),
+            people.where(lambda p: p.age < 3 and p.age >= age).count(),
+            people.where(lambda p: any(one == tag for one in p.tags)).count(),
+            people.where(lambda p: any(one == tag and len(one) > 4 for one in p.tags)).count(),
+            people.where(lambda p: tag in p.tags and p.age < 3).count(),
+            people.where(lambda p: p.age < age).count(),
+        ]
+
+    def expected(tag: str, age: int) -> list[int]:
+        rows = list(t.people.values())
+        tagged = [one for one in rows if tag in one.tags]
+        young = [one for one in rows if one.age < 3]
+        return [
+            len(tagged), len(young), len([one for one in young if one.age >= age]), len(tagged), 0,
+            len([one for one in tagged if one.age < 3]), len([one for one in rows if one.age < age]),
+        ]  # fmt: skip
+
+    for begin in (db.read, db.write):
+        with begin() as t:
+            for tag, age in (("tag1", 1), ("tag4", 2), ("none", 0), ("tag0", 7), ("tag1", 3)):
+                assert counts(tag, age) == expected(tag, age)
+    told: list[Optional[int]] = []
+    count = CachedCount.count
+    monkeypatch.setattr(CachedCount, "count", lambda *given: told.append(count(*given)) or told[-1])
+    with db.read() as t:
+        found = counts("tag2", 2)
+    assert told == [*found[:3], found[-1]]  # the others take records

@@ -13,6 +13,7 @@ import zlmdb
 from zlmdb import desc
 from zlmdb.query import plan
 from zlmdb.tables.executor import accessreads, cachedcovered, cachedplans, keylookups
+from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
@@ -181,16 +182,26 @@ def test_a_queue_in_a_write_transaction_is_emptied_without_reading_all_that_wait
             sizes.append(len(keys))
             yield keys
 
+    known: list[int] = []
+    ends = AccessPath.ends
+
+    def counted_too(path: Any, selection: Any, most: int) -> Any:
+        keys = ends(path, selection, most)
+        known.append(len(keys or ()))
+        return keys
+
     with zlmdb.open(None, Store) as db, db.write() as t:
         t.rows.put_many((number, Row(int(number >= 8000), "a", [])) for number in range(10_000))
         monkeypatch.setattr(accessreads.AccessReads, "firsts", counted)
+        monkeypatch.setattr(AccessPath, "ends", counted_too)
         for number in range(8000, 8020):
             waiting = t.rows.where(lambda r: r.place == 1)
             found = waiting.first()
             assert found == next(iter(waiting)) == waiting.limit(1).all()[0] == (number, Row(1, "a", []))
             assert waiting.last() == (9999, Row(1, "a", []))
             t.rows[number] = replace(found[1], place=0)
-        assert sizes == [16] * 80
+        assert sizes == [16] * 21  # the first time, and in each loop
+        assert known == [1] * 59
         assert t.rows.select(9900).where(lambda r: r.place == 1).limit(2).keys().all() == [9900, 9901]
 
 

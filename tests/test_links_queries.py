@@ -19,6 +19,7 @@ from zlmdb.query import remembered
 from zlmdb.tables import grouped
 from zlmdb.tables.executor import linkscans
 from zlmdb.tables.executor.execution import Running
+from zlmdb.tables.executor.linkedpaths import LinkedPath
 
 
 @dataclass
@@ -234,7 +235,14 @@ def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monk
         used.append([access.facts.name for access in found.accesses])
         return found
 
+    others = LinkedPath.others
+
+    def known(self: Any, *given: Any) -> Any:
+        used.append([self.begins[0].storage.name])
+        return others(self, *given)
+
     monkeypatch.setattr(Running, "choice", noted)
+    monkeypatch.setattr(LinkedPath, "others", known)
     with zlmdb.open(None, Library) as db, db.write() as t:
         fill(t)
         ones = [k for k, b in t.books.items() if t.authors[b.author].name == "a1"]

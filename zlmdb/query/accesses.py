@@ -325,7 +325,7 @@ def order_access(
     said = _by_subject([term for term in map(term_of, askings) if term is not None])
     equal: list[Any] = []
     used: list[tuple[Part, Term]] = []
-    nodes = [one.node for one in askings if _in_all(index, one)]
+    nodes = [one.node for one in askings if in_all(index, one)]
     signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
     subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
     rest = len(index.parts) - len(subjects)
@@ -364,7 +364,7 @@ def _is_there(asking: Asking, subject: Subject) -> bool:
     return term is not None and term.subject == subject and term.operator in (*SIDES, "startswith")
 
 
-def _in_all(index: IndexFacts, asking: Asking) -> bool:
+def in_all(index: IndexFacts, asking: Asking) -> bool:
     """Whether *asking* is true of each record in *index*, whatever entries are read."""
     if not_none(asking) in [part.subject for part in index.parts]:
         return True

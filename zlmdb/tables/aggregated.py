@@ -9,7 +9,7 @@ of rows, as for all other functions.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial, partialmethod
 from itertools import chain
 from types import CodeType, FunctionType
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _NAMES = frozenset(("count", "fields", "max", "mean", "min", "sum", "where"))
+_FEW = 256
+"""Rows that take less time to be read again for each aggregate than it takes to plan how they are found."""
+
 _PLAIN = (int, float, str, bytes, bool, type(None))
 _HARMLESS = ("LOAD_", "LOOKUP_METHOD", "BINARY_", "BUILD_", "COMPARE_", "CALL", "PRECALL", "RETURN_", "UNARY_")
 _OTHERS = frozenset((
@@ -117,7 +120,8 @@ def _summed(selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate
     sums: dict[Any, list[_Running]] = {}
     wanted: list[Any] = gives or [HITS]
     kinds = [_columns(one, gives) for one in asked]
-    for chunks in selection._running_all().groups(by, wanted):
+    few = _few_rows(selection, by, wanted)
+    for chunks in selection._running_all().groups(by, wanted) if few is None else few:
         for name, chunk in chunks.items():
             kept = sums.get(name)
             if kept is None:
@@ -127,6 +131,25 @@ def _summed(selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate
                 running.add(columns, len(chunk))
     for name in list(sums):
         yield name, [running.found() for running in sums.pop(name)]
+
+
+def _few_rows(
+    selection: Selection[Any, Any], by: Followed, gives: Sequence[Any]
+) -> Optional[list[dict[Any, list[Any]]]]:  # fmt: skip
+    """As `groups` of what runs the query, if it is known from before how an index finds the records, and few."""
+    lists: list[list[Any]] = []
+    if selection._query.order is not None or selection._limit is not None:
+        return None
+    for give in (by, *gives):
+        cached = selection._cached_plan(give, at_once=True)
+        rows = None if cached is None or not hasattr(cached, "in_order") else cached.all(selection, give, _FEW)
+        if rows is None or len(rows) == _FEW:
+            return None
+        lists.append(rows)
+    groups: dict[Any, list[Any]] = {}
+    for row in zip(*lists):
+        groups.setdefault(row[0], []).append(row[1] if len(gives) == 1 else row)
+    return [groups]
 
 
 class _Running:

@@ -236,8 +236,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
         return behind_skipped(self)
 
-    def _cached_plan(self, give: Give) -> Optional[CachedPlan]:
-        """What is known of the query from before."""
+    def _cached_plan(self, give: Give, *, at_once: bool = False) -> Optional[CachedPlan]:
+        """What is known of the query from before; *at_once*: for `all`, before the program continues."""
         query = self._query
         followed: Any = give if hasattr(give, "reading") else None
         if (not query.where and query.order is None and followed is None) or (
@@ -245,14 +245,14 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         ):
             return None
         programs = self._table._storage.generated.programs
-        found: Optional[CachedPlan] = None if programs is None else programs.cached_plan(self, give)
+        found: Optional[CachedPlan] = None if programs is None else programs.cached_plan(self, give, at_once)
         return found
 
     def _listed(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list."""
         if self._query.skip and (behind := self._behind_skipped()) is not None:
             return behind._listed(give)
-        cached = self._cached_plan(give)
+        cached = self._cached_plan(give, at_once=True)
         rows = None if cached is None else cached.all(self, give, self._limit)
         return self._every(give) if rows is None else rows
 
@@ -292,8 +292,11 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _summed(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record, as `_all_rows`, for one number."""
-        linked = self._follows_links(give) and self._cached_plan(give) is None
-        return self._all_rows(give) if linked else self._run(give)
+        write, linked = self._table._txn._write, self._follows_links(give)
+        cached: Any = self._cached_plan(give, at_once=True) if write or linked else None
+        rows = cached.all(self, give, self._limit) if write and hasattr(cached, "in_order") else None
+        found = self._all_rows if linked and (write or cached is None) else self._run
+        return found(give) if rows is None else iter(rows)
 
     def _running(self, *, ordered: bool = True) -> Running:
         programs = self._table._storage.generated.programs
@@ -366,7 +369,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         if self._query is ALL and (give is VALUES or give is PAIRS or give is KEYS):
             return None if self._limit == 0 else self._at_end(self._reverse, give)
         if self._limit != 0:
-            cached = self._cached_plan(give)
+            cached = self._cached_plan(give, at_once=True)
             rows = None if cached is None else cached.all(self, give, 1)
             if rows is not None:
                 return rows[0] if rows else None
@@ -395,8 +398,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def count(self, *given: NoReturn, **named: NoReturn) -> int:
         """The number of records. O(1) for a whole table with a keyspace of its own, else it reads every key.
 
-        With `where` it reads what the conditions name of every record that an index does not leave out; if an index
-        tells all by itself, its entries are counted.
+        With `where` it reads what the conditions name of the records that an index finds, or counts its entries alone.
         """
         if given or named:
             refuse_given("count", given, named)
@@ -420,7 +422,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _hits(self, most: Optional[int]) -> Optional[list[Any]]:
         """A list of as many items as there are rows, at most *most*; None if no cached plan tells."""
         plain = self if self._query.order is None else self._with(query=self._query._replace(order=None))
-        cached = plain._cached_plan(HITS)
+        cached = plain._cached_plan(HITS, at_once=True)
         return None if cached is None else cached.all(plain, HITS, most)
 
     def __bool__(self) -> bool:

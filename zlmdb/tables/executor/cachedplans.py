@@ -2,9 +2,9 @@
 
 To choose a plan takes longer than to read a record. For functions that were read before, by the same indexes, most of
 it comes out alike, so it is kept: which index, how its ranges follow from the captured values, and one function that
-lists what is wanted of the records. That serves read transactions, in which nothing changes while it runs. Whatever is
-unusual (values that an index cannot hold, much of the table, a record that does not decode) is left to `Running`, which
-handles all cases.
+lists what is wanted of the records. That serves read transactions, in which nothing changes while it runs, and in write
+transactions what lists all rows, without an order, before the program continues. Whatever is unusual (values that an
+index cannot hold, much of the table, a record that does not decode) is left to `Running`, which handles all cases.
 
 What a query asks, and which indexes there are, decide its kind:
 
@@ -63,12 +63,15 @@ _FIRST_BLOCK = 8
 _FIRST_STEP = 16
 
 
-def cached_plan_of(selection: Selection[Any, Any], give: Give) -> Optional[CachedPlan]:
-    """The cached plan of *selection*, for what *give* says of each record; None where `Running` has to find out."""
+def cached_plan_of(selection: Selection[Any, Any], give: Give, at_once: bool = False) -> Optional[CachedPlan]:
+    """The cached plan of *selection*, for what *give* says of each record; None where `Running` has to find out.
+
+    *at_once*: its rows are all listed before the program continues, so it may be of a write transaction.
+    """
     table, query = selection._table, selection._query
-    if table._txn._write or not table._steady or not selection._plain:
-        return None
     where, order = query.where, query.order
+    if not table._steady or not selection._plain or (table._txn._write and not (at_once and order is None)):
+        return None
     programs = table._storage.generated.programs
     if programs is None:
         return None
@@ -124,8 +127,8 @@ def _made(selection: Selection[Any, Any], give: Give, known: Known) -> Any:
 
 
 def parts_of(where: Sequence[Followed]) -> list[Asking]:
-    """Conditions that all have to hold."""
-    askings = [Asking(one.node, one.parameters, one.keyed, number=n) for n, one in enumerate(where)]
+    """Conditions that all have to hold, where nothing changes while the query runs."""
+    askings = [Asking(one.node, one.parameters, one.keyed, number=n, still=True) for n, one in enumerate(where)]
     return [asking.of(node) for asking in askings for node in conjuncts(asking.node)]
 
 

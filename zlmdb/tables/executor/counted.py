@@ -15,10 +15,12 @@ from uuid import UUID
 
 from ...handlers import let_through
 from ...keys.dates import is_ambiguous
-from ...query.accesses import Access, accesses, order_access
+from ...query.accesses import Access, accesses, has_all, in_all, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
-from ...query.terms import DESCENDING, KEY, Asking, not_none, subject_of
+from ...query.following.nodes import Parameter, walk
+from ...query.following.operations import Compare
+from ...query.terms import DESCENDING, KEY, Asking, subject_of
 from ..keyrange import count_in
 from .accesspaths import way_of
 from .accessranges import Find
@@ -88,7 +90,7 @@ def counted(selection: Selection[Any, Any]) -> Optional[int]:
 def known_of(selection: Selection[Any, Any]) -> Optional[Known]:
     """What is known of the indexes; None if their entries are not enough for *selection*."""
     table, programs = selection._table, selection._table._storage.generated.programs
-    if table._txn._write or not table._steady:
+    if not table._steady:
         return None
     if not selection._plain or not selection._is_all():
         return None
@@ -100,8 +102,11 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
     subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
     where = selection._query.where
-    known = known_of(selection) if subject else None
-    if known is None or not subject or not isinstance(give, Followed) or selection._limit is not None:
+    known = known_of(selection) if subject and selection._limit is None else None
+    if known is None or not subject or not isinstance(give, Followed):
+        return None
+    found = [one for one in known.facts if one.name != KEY and any([part.subject == subject for part in one.parts])]
+    if not found:
         return None
     if give.reading.to_check > 0:  # of a new function; else all records would be read to compare the first ones
         selection._running(ordered=False).settle(give)
@@ -109,9 +114,9 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     if selection._query.skip or any([one.to_check > 0 or not one.complete for one in readings]):
         return None
     parts = parts_of(where)
-    for facts in known.facts:
+    for facts in found:
         for way in (subject, (DESCENDING, *subject)):
-            access = None if facts.name == KEY else order_access(facts, (way,), parts)
+            access = order_access(facts, (way,), parts)
             if access is not None and access.facts.parts[-1].kind in _SORTED and is_all(access, parts):
                 try:
                     return _at_end(selection, access, give, last=(which is max) is (way == subject))
@@ -155,7 +160,7 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
     if not vouched or not all([one.complete and not one.links for one in readings]):
         return False
     parts = parts_of(where)
-    facts = [one for one in known.facts if not one.where and not one.several and one.name != KEY]
+    facts = [one for one in known.facts if one.name != KEY]
     access = next((one for one in accesses(parts, facts) if _tells(one, parts)), None)
     if access is None:
         return False
@@ -165,10 +170,16 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
 
 
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:
-    """Whether the records that *access* finds are those that fit all of *parts*."""
-    named = [part.subject for part in access.facts.parts]  # of none of which an index has entries for None
-    parts = [one for one in parts if not_none(one) not in named]
-    if len(parts) != len(access.terms) or {one.node for one in parts} != {term.node for _, term in access.terms}:
+    """Whether the records that *access* finds, each by one entry, are those that fit all of *parts*."""
+    facts, used = access.facts, {term.node for _, term in access.terms}
+    rest = [one for one in parts if one.node not in used]
+    if len(parts) - len(rest) != len(access.terms) or not all([in_all(facts, one) for one in rest]):
+        return False
+    if facts.where:  # that of a partial index, whatever values are captured
+        captured = any([isinstance(node, Parameter) for one in rest for node in walk(one.node)])
+        if captured or not has_all(facts, rest):
+            return False
+    if facts.several and not (access.exact and isinstance(access.terms[0][1].node, Compare)):
         return False
     return all([
         part.kind in EXACT or issubclass(part.kind, Enum) or (part.kind is datetime and term.origin is not None)

@@ -39,7 +39,8 @@ def different(selection: Selection[Any, Any], give: Give) -> Optional[Different]
     node = give.node
     nodes: Sequence[Any] = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
     subjects = [subject_of(one, give.keyed) for one in nodes]
-    known = known_of(selection) if subjects and all(subjects) else None
+    written = selection._table._txn._write  # the body of a loop over them may write
+    known = known_of(selection) if subjects and all(subjects) and not written else None
     if known is None or selection._limit is not None or selection._query.skip:
         return None
     found = [

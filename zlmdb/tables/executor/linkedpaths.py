@@ -11,6 +11,7 @@ from ...query.following import Followed, Given, Node
 from ...query.following.linked import Link
 from ...query.prepared import Prepared
 from ...query.programs import Programs
+from ...query.projection import HITS
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ...store.blocks import COUNTS_REFERENCES
@@ -36,13 +37,25 @@ def linked_ways(
     parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
 ) -> list[AccessPath]:  # fmt: skip
     """How indexes of linked tables, and of the fields that refer to them, find what *parts* want."""
-    found = [_linked_way(part, facts, running, where) for part in parts]
-    return [way for way in found if way is not None]
+    by: dict[Any, list[Asking]] = {}
+    for part in parts:
+        by.setdefault((part.number, link_of(part.node)), []).append(part)
+    ways: list[AccessPath] = []
+    for few in by.values():
+        together = None if len(few) == 1 else _linked_way(few, facts, running, where)
+        if together is not None:
+            ways.append(together)
+            few = [one for one in few if one.node not in together.nodes]
+        found = [_linked_way([one], facts, running, where) for one in few]
+        ways += [way for way in found if way is not None]
+    return ways
 
 
 def _linked_way(
-    asking: Asking, facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
-) -> Optional[AccessPath]:  # fmt: skip
+    askings: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+) -> Optional[LinkedPath]:  # fmt: skip
+    """How to find what *askings* want of one linked record: several, if one index of its table serves them together."""
+    asking = askings[0]
     link = link_of(asking.node)
     subject = None if link is None else asking.subject(link.key)
     if link is None or not subject:
@@ -57,10 +70,14 @@ def _linked_way(
     other_facts = other.known().facts
     if any([one.where for one in other_facts]):
         return None
-    inner = accesses([asking._replace(elements={link: ()})], other_facts)
+    inner = accesses([one._replace(elements={link: ()}) for one in askings], other_facts)
+    if len(askings) > 1 and inner and inner[0].rank > 0:  # else one of them finds it alone
+        inner = [one for one in inner if len(one.nodes) > 1]
+    elif len(askings) > 1:
+        return None
     if not inner or inner[0].is_range_of_keys:
         return None
-    access = Access(index, members=(), nodes=(asking.node,), rank=2)
+    access = Access(index, members=(), nodes=inner[0].nodes, rank=2)
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
     return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told, other.storage)
@@ -88,7 +105,7 @@ def cached_by_link(
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
     if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
         prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
-        return CachedLinked(way, None, prepared)
+        return CachedLinked(way, None, prepared, alone=not asked)
     making = Making(where[way.number])
     found = Followed(making.reading(making.among(link.key, 0), where[way.number].keyed), nothing, ())
     asked.append(Asked(found, found.node))
@@ -103,7 +120,7 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "number", "told")
+    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "nodes", "number", "told")
 
     def __init__(
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
@@ -119,6 +136,8 @@ class LinkedPath(AccessPath):
             inner,
             known,
         )
+        self.nodes = access.nodes
+        """The conditions that the other index serves."""
         self.told = (asking.node, link) if told else None
         """The condition, and what it is about, if no record of the other table has to be read for it."""
         self.begins: Optional[tuple[BoundIndex, int]] = None
@@ -185,12 +204,19 @@ class LinkedPath(AccessPath):
 class CachedLinked(CachedPaths):
     """A cached plan of a query by one link: no record of the other table is read, only entries of its index."""
 
-    __slots__ = ("_among", "_way")
+    __slots__ = ("_alone", "_among", "_way")
 
-    def __init__(self, way: LinkedPath, found: Optional[Followed], prepared: Prepared) -> None:
-        """*found*: the condition that a record refers to one of those that were found; None if that is known."""
+    def __init__(self, way: LinkedPath, found: Optional[Followed], prepared: Prepared, *, alone: bool = False) -> None:
+        """*found*: the condition that a record refers to one of those that were found; None if that is known.
+
+        *alone*: nothing else is asked of the records, which need not be read to be counted.
+        """
         super().__init__([way], prepared)
+        self._alone = alone
         self._way, self._among = way, None if found is None else found.reading
+
+    def _whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
+        return self._keys(selection, give)[0] if self._alone and give is HITS else super()._whole(selection, give)
 
     def _keys(self, selection: Selection[Any, Any], give: Give) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:
         table, where, way, among = selection._table, selection._query.where, self._way, self._among
