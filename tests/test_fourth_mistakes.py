@@ -521,8 +521,7 @@ def test_a_text_that_is_the_name_of_a_field_may_be_what_a_record_sorts_or_groups
     ("field", "advice"), [("name.upper", r"or write 'name.upper\(\)'"), ("-name", r", or desc\('name'\)")]
 )
 def test_an_index_of_a_field_that_is_written_otherwise_says_how(field: str, advice: str) -> None:
-    with pytest.raises(TypeError, match=advice):
-
+    def opened() -> None:
         class Indexed(zlmdb.Table[int, Person]):
             by_name = zlmdb.Index[str](field)
 
@@ -530,6 +529,9 @@ def test_an_index_of_a_field_that_is_written_otherwise_says_how(field: str, advi
             people: Indexed
 
         zlmdb.open(None, Wrong)
+
+    with pytest.raises(TypeError, match=advice):
+        opened()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="typing has ReadOnly since Python 3.13")

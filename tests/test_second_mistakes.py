@@ -202,7 +202,8 @@ def test_attempts_that_are_no_number_are_named() -> None:
 
 
 def test_plain_data_that_does_not_fit_is_called_the_value() -> None:
-    with zlmdb.Cache(None) as cache, pytest.raises(zlmdb.EncodeError, match=r"^the cache, key 'task': the value: expected plain data"):
+    told = r"^the cache, key 'task': the value: expected plain data"
+    with zlmdb.Cache(None) as cache, pytest.raises(zlmdb.EncodeError, match=told):
         cache["task"] = Task("One")
 
 

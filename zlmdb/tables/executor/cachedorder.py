@@ -210,3 +210,9 @@ def first_in_order(
     prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
     find = finder(bound.storage, access, where)
     return CachedOrder(access, bound, prepared, find, exact=access.serves(parts))
+
+
+def has_order(order: Followed, parts: Sequence[Asking], facts: Sequence[IndexFacts]) -> bool:
+    """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
+    subjects = ordered_by(order.node, order.keyed)
+    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in facts])

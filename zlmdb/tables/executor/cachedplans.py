@@ -41,7 +41,7 @@ from ...query.translated import Give, want_of, with_sort_key
 from ..indexstorage import BoundIndex
 from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
-from .cachedorder import BLOCK, CachedOrder, first_in_order
+from .cachedorder import BLOCK, CachedOrder, first_in_order, has_order
 from .cachedpartial import CachedPartial
 from .cachedscans import CachedScan, behind, scanned
 from .covered import Cover, cover_of
@@ -188,7 +188,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         same, most = None, CAP  # the index that has just these records in order
         if ordered is not None and ordered.exact:
             same = ordered.access.facts
-            most = FEW if _has_order(query.order, parts, known) else CAP
+            most = FEW if has_order(query.order, parts, known.facts) else CAP
         alike = len(found) == len(ways) == 1 and found[0].facts is same
         return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered, alike=alike)
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
@@ -230,12 +230,6 @@ def _ordered(
         return False
     prepared = Prepared(functions, (), (), want_of((give,), programs, one=True), programs)
     return CachedOrder(access, bound, prepared)
-
-
-def _has_order(order: Followed, parts: Sequence[Asking], known: Known) -> bool:
-    """Whether an index may have the records for *parts* in *order*: with a limit, few of many are read then."""
-    subjects = ordered_by(order.node, order.keyed)
-    return subjects is not None and any([order_access(one, subjects, parts) is not None for one in known.facts])
 
 
 def _covered(
