@@ -27,7 +27,10 @@ SHARED = {"engines", "engines.engine", "engines.environment", "engines.registry"
 ABOVE = [path for path in FILES if unit(module_name(path)) not in ENGINES | SHARED]
 
 PROTOCOLS = (Cursor, Engine, EngineClass, Environment, Options, Transaction)
-MEMBERS = {kind.__name__: {one for one in vars(kind) if not one.startswith("__")} for kind in PROTOCOLS}
+MEMBERS = {
+    kind.__name__: {one for one in (*vars(kind), *getattr(kind, "__annotations__", ())) if not one.startswith("__")}
+    for kind in PROTOCOLS
+}
 MEMBERS["Transaction"] |= {"abandon", "raw"}  # where `Engine.abandons` says so; and of `expiring.Living`
 
 # Above the engines, what is called so is one, wherever it comes from.
