@@ -15,8 +15,8 @@ import pytest
 
 import zlmdb
 
-WATCHED = ("groups.py", "members.py", "asyncfutures.py", "calls.py", "test_cancelled.py")
-STRIDE = 1 if platform.python_implementation() == "CPython" else 17
+WATCHED = ("groups.py", "members.py", "holds.py", "asyncfutures.py", "calls.py", "test_cancelled.py")
+STRIDE = 1 if platform.python_implementation() == "CPython" else 7
 THREADS = ("zlmdb-submit", "zlmdb-read")
 
 
