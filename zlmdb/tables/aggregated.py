@@ -22,6 +22,7 @@ from ..query.ordering import refuse_unordered
 from ..query.projection import HITS
 from ..query.sums import Sum
 from ..values.base import is_a
+from .foundrows import few_rows
 
 if TYPE_CHECKING:
     from .selection import Selection
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _NAMES = frozenset(("count", "fields", "max", "mean", "min", "sum", "where"))
-_FEW = 256
-"""Rows that take less time to be read again for each aggregate than it takes to plan how they are found."""
-
 _PLAIN = (int, float, str, bytes, bool, type(None))
 _HARMLESS = ("LOAD_", "LOOKUP_METHOD", "BINARY_", "BUILD_", "COMPARE_", "CALL", "PRECALL", "RETURN_", "UNARY_")
 _OTHERS = frozenset((
@@ -141,9 +139,8 @@ def _few_rows(
     if selection._query.order is not None or selection._limit is not None:
         return None
     for give in (by, *gives):
-        cached = selection._cached_plan(give, at_once=True)
-        rows = None if cached is None or not hasattr(cached, "in_order") else cached.all(selection, give, _FEW)
-        if rows is None or len(rows) == _FEW:
+        rows = few_rows(selection, give)
+        if rows is None:
             return None
         lists.append(rows)
     groups: dict[Any, list[Any]] = {}

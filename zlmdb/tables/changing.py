@@ -9,7 +9,7 @@ from ..query.projection import ENGINE_KEYS, RECORDS
 from ..shown import shortened
 from ..values.constant import varies
 from .editing import EditedRecord, check_edit
-from .foundrows import FoundRows, PackedKeys
+from .foundrows import FoundRows, PackedKeys, few_rows
 from .misspelt import assigned_to, nested_in
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ R = TypeVar("R")
 
 FOLLOWED = 64
 """Records for which following the function that changes them pays."""
-
-_FEW = 256
-"""Records of which it is not worth while to plan how they are found, if that was done before."""
 
 _KEPT = 1 << 26
 """Bytes of memory for the records that are kept from the filter to the change, as far as averages tell."""
@@ -126,7 +123,7 @@ def _keys_of(selection: Selection[Any, Any]) -> Sequence[bytes]:
     """The engine's keys of the records of *selection*."""
     if not _is_listed(selection):
         return selection._listed(ENGINE_KEYS)
-    few = _few(selection)
+    few = few_rows(selection, ENGINE_KEYS)
     if few is not None:
         return few
     keys: list[bytes] = []
@@ -143,20 +140,13 @@ def _keys_of(selection: Selection[Any, Any]) -> Sequence[bytes]:
     return keys if packed is None else packed
 
 
-def _few(selection: Selection[Any, Any]) -> Optional[list[bytes]]:
-    """The engine's keys of the records of *selection*, if an index finds few, as it is known from before."""
-    cached = selection._cached_plan(ENGINE_KEYS, at_once=True)
-    keys = cached.all(selection, ENGINE_KEYS, _FEW) if cached is not None and hasattr(cached, "in_order") else None
-    return None if keys is None or len(keys) == _FEW else keys
-
-
 def _rows_of(selection: Selection[Any, Any]) -> Rows:
     """The records of *selection*. What is stored of them stays in memory, unless that is much."""
     rows: list[Any] = []
     most = _kept(selection._table) if _is_listed(selection) and not selection._follows_links() else 0
     if most == 0:
         return _unread(_keys_of(selection))
-    few = _few(selection)
+    few = few_rows(selection, ENGINE_KEYS)
     if few is not None:
         return _unread(few)
     counts = selection._table._txn._puts, selection._table._txn._dels

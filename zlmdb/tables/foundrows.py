@@ -1,4 +1,4 @@
-"""The records that a statement has found and is to change, in little memory: there may be millions."""
+"""The records that a statement has found: they take little memory, as there may be millions, or are few."""
 
 from __future__ import annotations
 
@@ -100,3 +100,15 @@ class FoundRows(Sequence[Row]):
         yield from self._rows
         for key in self._unread:
             yield key, None
+
+
+FEW = 256
+"""Rows that are read again in less time than it takes to plan how they are found."""
+
+
+def few_rows(selection: Any, give: Any) -> Optional[list[Any]]:
+    """What *give* says of the records of *selection*, if an index finds fewer than `FEW`, as is known from before."""
+    cached = selection._cached_plan(give, at_once=True)
+    by_index = hasattr(cached, "in_order")  # else it may read the table
+    rows: Optional[list[Any]] = cached.all(selection, give, FEW) if by_index else None
+    return None if rows is None or len(rows) == FEW else rows

@@ -48,9 +48,8 @@ def first_keys(
     *tail*: see `IndexStorage`.
     """
     cursor, prefix = table._raw.cursor(handle), table._storage.prefix
-    if not seek(cursor, *within, reverse):
-        return []
-    found = list(islice((keys_from if tail else values_from)(cursor, *within, reverse), skip, stop))
+    rows = (keys_from if tail else values_from)(cursor, *within, reverse) if seek(cursor, *within, reverse) else ()
+    found = list(islice(rows, skip, stop))
     if not COUNTS_REFERENCES:
         cursor.close()
     if not prefix:
@@ -66,9 +65,8 @@ def first_tied(
     None if the last one is equal to the next one, so that more entries have to be read.
     """
     cursor, prefix, tail = table._raw.cursor(bound.handle), table._storage.prefix, bound.storage.tail
-    if not seek(cursor, *within, reverse):
-        return []
-    found = list(islice(keys_from(cursor, *within, reverse), stop + 1))
+    rows = keys_from(cursor, *within, reverse) if seek(cursor, *within, reverse) else ()
+    found = list(islice(rows, stop + 1))
     if not COUNTS_REFERENCES:
         cursor.close()
     index_keys = [one[:tail] for one in found]
