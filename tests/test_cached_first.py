@@ -100,6 +100,12 @@ QUERIES: dict[str, Query] = {
         lambda o: -o.price,
         False,
     ),
+    "descending, reversed": (
+        lambda t, state, n: t.where(lambda o: o.state == state).order_by(lambda o: desc(o.price), reverse=True),
+        lambda o, state, n: o.state == state,
+        lambda o: -o.price,
+        True,
+    ),
     "negative, of a range": (
         lambda t, state, n: t.where(lambda o: o.state == state and o.price < n).order_by(lambda o: -o.price),
         lambda o, state, n: o.state == state and o.price < n,
@@ -173,7 +179,7 @@ def test_the_first_are_those_of_a_sorted_list(db: Any, planned: list[Running], w
             rows = expected_of(pairs, query, state, n)
             made = query[0](t.orders, state, n)
             planned.clear()
-            for limit, skip in ((1, 0), (10, 0), (3, 2), (70, 5), (0, 0), (2000, 0)):
+            for limit, skip in ((1, 0), (3, 2), (70, 5), (0, 0), (2000, 0), *[(many, 0) for many in range(8, 22)]):
                 some = made.limit(limit, skip)
                 assert some.all() == list(some) == rows[skip : skip + limit]
                 assert some.values().all() == [value for _, value in rows[skip : skip + limit]]
@@ -274,10 +280,11 @@ def test_records_are_read_in_order_as_long_as_enough_of_them_fit(db: Any, planne
 
     with db.read() as t:
         rows = sorted(t.orders.items(), key=lambda pair: pair[1].at, reverse=True)
-        for least in (0, 1, 2, 3, 4, 5):
+        for least in (0, 1, 2, 10, 15, 20):
             planned.clear()
             assert newest(t, least).all() == [pair for pair in rows if pair[1].price >= least][:5]
-        assert not planned
+            assert least < 10 or not planned
+        assert [pair for pair in rows if pair[1].price >= 20][:5] != rows[:5]
         assert newest(t, 40).all() == []
         assert len(planned) == 1  # which finds that all are read faster
         assert not newest(t, 40).explain().ordered

@@ -735,3 +735,15 @@ def test_groups_of_few_records_are_not_planned_again(db: Any, planned: list[Runn
             cities = t.people.where(lambda p: p.age == 7).order_by(lambda p: p.name)
             found = cities.group_by(lambda p: p.town, lambda group: group.count())
             assert list(found) == list(dict.fromkeys(p.town for p in cities.values()))
+
+
+def test_more_rows_than_are_read_again_are_grouped_and_changed_whole() -> None:
+    with zlmdb.open(None, Aging) as db:
+        with db.write() as t:
+            t.ages.put_many((n, Aged(f"n{n % 3}", n // 300)) for n in range(3000))
+        with db.write() as t:
+            for age in range(4):
+                found = t.ages.where(lambda a: a.age == age)  # noqa: B023
+                assert found.group_by(lambda a: a.name, lambda g: g.count()) == {f"n{n}": 100 for n in range(3)}
+                assert found.delete() == 300
+            assert len(t.ages) == 1800
