@@ -82,6 +82,7 @@ REFUSED = (
     "cannot put a sort key",
     "compare it with a value of its type",
     "None has no order",
+    "'NoneType' has no order",
     "compare values of one type",
     "compare with its key",
 )
