@@ -61,7 +61,8 @@ GIVES: list[tuple[Callable[[Any], Any], bool]] = [
     (lambda r: (r.place,), True),
     (lambda r: (r.name, r.place), True),
     (lambda r: (r.place, r.name), False),
-    (lambda r: r.name, False),  # its only index has another part
+    (lambda r: r.name, True),
+    (lambda r: (r.name, r.name), False),
     (lambda r: r.due, False),
     (lambda r: r.price, False),
     (lambda r: r.sold, False),
