@@ -98,11 +98,13 @@ class Different:
 
     def number(self) -> Optional[int]:
         """How many of them there are; None where it is not told."""
-        return self._told(_Entries.number)
+        found: Optional[int] = self._told(_Entries.number)
+        return found
 
     def numbers(self) -> Optional[dict[Any, int]]:
         """How many records have each of them, in the order of the first records; None where it is not told."""
-        return self._told(_Entries.numbers)
+        found: Optional[dict[Any, int]] = self._told(_Entries.numbers)
+        return found
 
     def _told(self, by: Callable[[_Entries], Any]) -> Any:
         try:
@@ -258,7 +260,8 @@ class _Entries:
             (owner,) = first_within(self._table, self._handle, within, False, 1, values_from)
             return bytes(owner)
         rows = rows_within(self._table, self._handle, within, False, keys_from if tail else values_from)
-        return min(map(itemgetter(slice(tail, None)) if tail else bytes, rows))
+        owners: Iterator[bytes] = map(itemgetter(slice(tail, None)) if tail else bytes, rows)
+        return min(owners)
 
     def _groups(self) -> list[_Group]:
         """All values with the number of entries, in the order of their first records, whose keys end the entries."""
