@@ -23,6 +23,7 @@ class Row:
     price: float = 0.0
     due: Optional[int] = None
     sold: bool = False
+    number: int = 0
 
 
 class Rows(zlmdb.Table[int, Row]):
@@ -176,4 +177,179 @@ def test_no_record_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("zlmdb.tables.executor.execution.Running._rows", refused)
         assert t.rows.fields(lambda r: r.place).distinct().count() == 7
         assert t.rows.group_by(lambda r: r.place, lambda g: g.count()) == {0: 8, **dict.fromkeys(range(1, 7), 7)}
+    db.close()
+
+
+class Parts(zlmdb.Table[int, Row]):
+    by_two = zlmdb.Index[tuple[int, int]]("place", desc("due"))
+    by_text = zlmdb.Index[tuple[str, int, bool]]("name", "place", "sold")
+    by_unique = zlmdb.UniqueIndex[tuple[bool, int, str, float]]("sold", "place", "name", "price")
+    by_three = zlmdb.Index[tuple[int, int, float]](desc("place"), "number", "price", where=lambda r: r.number >= 0)
+    by_folded = zlmdb.Index[tuple[str, int]]("name.casefold()", "number")
+
+
+class Texts(zlmdb.Table[str, Row]):
+    by_text = zlmdb.Index[tuple[str, int]]("name", "number")
+
+
+class Leading(zlmdb.Schema):
+    parts: Parts
+    texts: Texts
+
+
+LEADING: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = [
+    (lambda r: True, lambda r: r.name),
+    (lambda r: True, lambda r: r.name.casefold()),
+    (lambda r: True, lambda r: (r.name, r.place)),
+    (lambda r: True, lambda r: r.place),
+    (lambda r: True, lambda r: r.sold),
+    (lambda r: True, lambda r: (r.sold, r.place)),
+    (lambda r: r.due is not None, lambda r: r.place),
+    (lambda r: r.due is not None and 2 < r.place < 8, lambda r: r.place),
+    (lambda r: r.number >= 0, lambda r: r.place),
+    (lambda r: r.number >= 0 and r.place <= 5, lambda r: (r.place, r.number)),
+    (lambda r: r.name == "a", lambda r: r.place),
+    (lambda r: r.name > "A", lambda r: r.name),
+    (lambda r: r.name.startswith("b"), lambda r: r.name),
+    (lambda r: r.sold == True, lambda r: r.place),  # noqa: E712
+    (lambda r: r.sold == True and r.place == 3, lambda r: r.name),  # noqa: E712
+]
+ASKED: list[Callable[[Any], Any]] = [
+    lambda g: g.count(),
+    lambda g: (g.count(),),
+    lambda g: (g.fields(lambda r: r.place).min(), g.count(), g.fields(lambda r: r.place).max()),
+    lambda g: (g.fields(lambda r: r.number).sum(), g.fields(lambda r: r.number).max()),
+    lambda g: g.fields(lambda r: r.number).mean(),
+    lambda g: g.fields(lambda r: r.number * 2 + r.place).sum() / g.count(),
+    lambda g: (g.fields(lambda r: r.price).sum(), g.fields(lambda r: r.price).max()),
+    lambda g: (g.fields(lambda r: r.name).max(), g.fields(lambda r: r.sold).sum()),
+    lambda g: [g.count(), g.count()][g.count() == 1],
+    lambda g: {"n": g.count()},
+    lambda g: g.where(lambda r: r.place > 3).count(),
+    lambda g: 7,
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_first_fields_of_an_index_tell_what_lists_do(
+    seed: int, make_db: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = random.Random(seed)
+    for name, few in (("CAP", 5), ("FEW", 2), ("RECORDS", 4), ("CHUNK", 7), ("APART", 3)):
+        if dice.random() < 0.5:
+            monkeypatch.setattr(different, name, few)
+    monkeypatch.setattr("zlmdb.tables.aggregated.KEYS", dice.choice([3, 100_000]))
+    db = make_db(Leading)
+    texts = ["a", "A", "", "b", "a\0", "a\0\0", "b\xff", "ba"]
+
+    def one(number: int) -> Row:
+        place = dice.choice([number // 9, dice.randrange(12)])
+        return Row(place, dice.choice(texts), [], dice.choice([0.0, -0.0, 1.5]) + number,
+                   dice.choice([None, 1, 2, -3]), dice.random() < 0.5, dice.randrange(-2, 5))  # fmt: skip
+
+    with db.write() as t:
+        rows = {number: one(number) for number in dice.sample(range(150), 100)}
+        t.parts.update(rows)
+        t.texts.update({f"{number}": row for number, row in rows.items()})
+    for way in (db.read, db.write):
+        with way() as t:
+            if way is db.write:
+                t.parts[dice.randrange(90)] = one(200)
+                t.parts.pop(dice.randrange(150), None)
+            for table in (t.parts, t.texts):
+                for number, (holds, give) in enumerate(LEADING):
+                    found = table.where(holds) if number > 5 else table
+                    check_rows(found, [row for row in table.values() if holds(row)], give, number)
+
+
+def check_rows(found: Any, rows: list[Row], give: Callable[[Any], Any], number: int) -> None:
+    """*found*, the number of a query, gives what the list of its *rows* does."""
+    expected = list(dict.fromkeys(map(give, rows)))
+    values = found.fields(give).distinct()
+    for _ in range(2):
+        assert repr(values.all()) == repr(list(values)) == repr(expected), number
+        assert values.count() == len(expected)
+        assert values.first() == next(iter(expected), None)
+    for into in ASKED:
+        groups = found.group_by(give, into)
+        kept = found.group_by(give, lambda g, into=into: into(g))  # of rows
+        assert repr(groups) == repr(kept), (number, into)
+        assert list(groups) == expected
+
+
+@pytest.mark.once
+def test_entries_of_one_value_are_skipped_and_no_record_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = zlmdb.open(None, Leading)
+    with db.write() as t:
+        t.parts.put_many([(n, Row(n * 7 % 5, f"n{n % 3}", [], n, n % 4, n % 2 == 0, n)) for n in range(4000)])
+    with db.read() as t:
+        by_text = t.parts.fields(lambda r: r.name)
+        plan = by_text.distinct().explain()
+        assert plan.indexes == ("by_text",)
+        assert not plan.covered
+        assert "the first records for the order" in str(plan)
+        assert by_text.distinct().all() == ["n0", "n1", "n2"]
+        sought: list[bytes] = []
+        read: list[int] = []
+        seek, rows_within, following = different.seek, different.rows_within, different.ScanParts.next
+
+        def seeking(cursor: Any, lower: bytes, upper: bytes) -> bool:
+            sought.append(lower)
+            return seek(cursor, lower, upper)
+
+        def reading(parts: Any, most: int) -> list[Any]:
+            read.append(most)
+            return following(parts, most)
+
+        def entries(*args: Any) -> Any:
+            for row in rows_within(*args):
+                read.append(1)
+                yield row
+
+        def refused(*args: Any, **more: Any) -> Any:
+            raise AssertionError(args)
+
+        monkeypatch.setattr(different, "seek", seeking)
+        monkeypatch.setattr(different, "rows_within", entries)
+        monkeypatch.setattr(different.ScanParts, "next", reading)
+        monkeypatch.setattr("zlmdb.tables.executor.execution.Running._rows", refused)
+        assert by_text.distinct().count() == 3
+        assert (len(sought), sum(read)) == (4, 0)
+        assert by_text.distinct().all() == ["n0", "n1", "n2"]
+        assert (len(sought), sum(read)) == (8, 64)
+        read.clear()
+        folded = t.parts.group_by(
+            lambda r: r.name.casefold(), lambda g: (g.count(), g.fields(lambda r: r.number).max())
+        )
+        assert folded == {"n0": (1334, 3999), "n1": (1333, 3997), "n2": (1333, 3998)}
+        assert sum(read) == 4000
+        sums = t.parts.where(lambda r: r.due is not None).group_by(
+            lambda r: r.place, lambda g: g.fields(lambda r: r.due or 0).sum()
+        )
+        assert sums == {n: 1200 for n in (0, 2, 4, 1, 3)}
+    db.close()
+
+
+@pytest.mark.once
+def test_a_function_that_only_collects_is_not_called_for_each_group() -> None:
+    db = zlmdb.open(None, Leading)
+    with db.write() as t:
+        t.parts.put_many([(n, Row(n, "", [], n, 1, False, n)) for n in range(50)])
+    with db.read() as t:
+        followed = 0
+        following = type(t.parts.where(lambda r: r.number >= 0)._following())
+        value = following.value
+
+        def counting(self: Any, *args: Any) -> Any:
+            nonlocal followed
+            followed += 1
+            return value(self, *args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(following, "value", counting)
+            for by in (lambda r: r.place, lambda r: r.price):
+                followed = 0
+                found = t.parts.group_by(by, lambda g: (g.fields(lambda r: r.number).max(), g.count()))
+                assert found == {n: (n, 1) for n in range(50)}
+                assert followed < 5
     db.close()

@@ -99,7 +99,7 @@ def aggregated(selection: Selection[Any, Any], by: Followed, into: Callable[[Any
         return None
 
 
-def _picked(code: CodeType, example: Any) -> Optional[Callable[[list[Any]], Any]]:
+def _picked(code: CodeType, example: Any) -> Optional[Callable[[Sequence[Any]], Any]]:
     """A function that gives what *code* does with the numbers of a group; None if that is not certain by an *example*.
 
     It is, if it gives one of them or a tuple of them, and does nothing with any. To call it takes longer.
@@ -128,28 +128,30 @@ def _plain(found: Any) -> Any:
     return found
 
 
-def _summed(selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]) -> Iterator[tuple[Any, list[Any]]]:
+def _summed(
+    selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]
+) -> Iterator[tuple[Any, Sequence[Any]]]:
     """Each group with its aggregates."""
-    if all([one.kind == "count" and not one.where for one in asked]):
-        different = selection._running(ordered=False).different(by)
-        counts = None if different is None else different.numbers()
-        if counts is not None:
-            for name, count in counts.items():
-                yield name, [count] * len(asked)
+    if not any([one.where for one in asked]):
+        wanted = [one.give for one in asked if one.give is not None]
+        different = selection._running(ordered=False).different(by, wanted)
+        told = None if different is None else different.numbers([(one.kind, one.give) for one in asked])
+        if told is not None:
+            yield from told
             return
     gives: list[Followed] = []
     for one in asked:
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
     sums: dict[Any, list[_Running]] = {}
-    wanted: list[Any] = gives or [HITS]
+    rows: list[Any] = gives or [HITS]
     kinds = [_columns(one, gives) for one in asked]
-    few = _few_rows(selection, by, wanted)
-    for chunks in _collected(selection._running_all().groups(by, wanted)) if few is None else few:
+    few = _few_rows(selection, by, rows)
+    for chunks in _collected(selection._running_all().groups(by, rows)) if few is None else few:
         for name, chunk in chunks.items():
             kept = sums.get(name)
             if kept is None:
                 kept = sums[name] = [_Running(*kind) for kind in kinds]
-            columns = [(), chunk] if len(wanted) == 1 else list(zip(*chunk))
+            columns = [(), chunk] if len(rows) == 1 else list(zip(*chunk))
             for running in kept:
                 running.add(columns, len(chunk))
     for name in list(sums):

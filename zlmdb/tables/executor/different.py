@@ -9,10 +9,10 @@ Records are counted by reading all entries.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from operator import itemgetter
+from operator import add, attrgetter, itemgetter, truediv
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -21,6 +21,7 @@ from ...query.accesses import Access, order_access
 from ...query.following import Followed
 from ...query.following.operations import Display
 from ...query.inorder import SHARE
+from ...query.recordpaths import needed
 from ...query.terms import CAP, KEY, subject_of
 from ...store.ranges import after, keys_from, seek, values_from
 from ..indexstorage import IndexStorage
@@ -47,8 +48,13 @@ RECORDS = 64
 """Records that are asked first for the order of values."""
 
 
-def different(selection: Selection[Any, Any], give: Give) -> Optional[Different]:
-    """What tells the different things that *give* says of the records of *selection*; None if no index does."""
+def different(
+    selection: Selection[Any, Any], give: Give, more: Sequence[Followed] = ()
+) -> Optional[Different]:  # fmt: skip
+    """What tells the different things that *give* says of the records of *selection*; None if no index does.
+
+    It also tells what *more* says of them.
+    """
     if not isinstance(give, Followed) or selection._query.order is not None or selection._reverse:
         return None
     node = give.node
@@ -68,16 +74,20 @@ def different(selection: Selection[Any, Any], give: Give) -> Optional[Different]
     ]  # fmt: skip
     if not found or not vouches(selection._table._storage.value.name):
         return None
-    selection._running(ordered=False).settle(give)
-    where = selection._query.where
-    readings = [one.reading for one in (*where, give)]
-    if any([one.to_check > 0 or not one.complete for one in readings]):
+    running, where = selection._running(ordered=False), selection._query.where
+    for followed in (give, *more):
+        running.settle(followed)
+    readings = [one.reading for one in (*where, give, *more)]
+    fields = needed(more, more)
+    if fields is None or any([one.to_check > 0 or not one.complete for one in readings]):
         return None
     parts = parts_of(where)
     found.sort(key=itemgetter(0))  # whole index keys first: these need no record
     for rest, facts in found:
         access = order_access(facts, tuple([part.ordered for part in facts.parts[-rest:]]), parts)
-        if access is not None and is_all(access, parts) and AccessReads(selection._table).measure(access, 0) == 0:
+        if access is None or not is_all(access, parts) or AccessReads(selection._table).measure(access, 0) is None:
+            continue
+        if not fields or ((cover := running.cover_of(access)) is not None and fields <= cover.fields):
             return Different(selection, give, access, wanted)
     return None
 
@@ -101,9 +111,12 @@ class Different:
         found: Optional[int] = self._told(_Entries.number)
         return found
 
-    def numbers(self) -> Optional[dict[Any, int]]:
-        """How many records have each of them, in the order of the first records; None where it is not told."""
-        found: Optional[dict[Any, int]] = self._told(_Entries.numbers)
+    def numbers(self, asked: Sequence[tuple[str, Optional[Followed]]]) -> Optional[Iterator[tuple[Any, Any]]]:
+        """Each of them with what is *asked* of its records, in the order of the first ones; None where it is not told.
+
+        It is "count", or "max", "mean", "min" or "sum" of what a function says of them.
+        """
+        found: Optional[Iterator[tuple[Any, Any]]] = self._told(partial(_Entries.numbers, asked=asked))
         return found
 
     def _told(self, by: Callable[[_Entries], Any]) -> Any:
@@ -123,8 +136,32 @@ class Different:
         return plan._replace(read=(read,), indexes=(facts.name,), covered=whole, rejected=())
 
 
-_Group = tuple[bytes, int, bytes]
-"""The first entry of a value, the number of its entries, and the key of the first record."""
+class _Groups:
+    """What entries tell of values: of each the *firsts* one, the *lasts*, and the key of the first record in *owners*.
+
+    These are lists of bytes and numbers, and not one of objects, of which the garbage collector would look at each.
+    """
+
+    __slots__ = ("counts", "firsts", "lasts", "owners", "totals")
+
+    def __init__(self, folds: int) -> None:
+        self.firsts: list[bytes] = []
+        self.lasts: list[bytes] = []
+        self.owners: list[bytes] = []
+        self.counts: list[int] = []
+        self.totals: list[list[int]] = [[] for _ in range(folds)]
+
+    def in_order(self) -> list[int]:
+        """The numbers of the values, in the order of the first records."""
+        return sorted(range(len(self.owners)), key=self.owners.__getitem__)
+
+
+_Fold = tuple[Followed, Callable[[Iterable[int]], int], Callable[[int, int], int]]
+"""What is said of records, and what many of these numbers come to, and two of the results."""
+
+_FOLDS: dict[str, tuple[Callable[[Iterable[int]], int], Callable[[int, int], int]]] = {
+    "max": (max, max), "mean": (sum, add), "min": (min, min), "sum": (sum, add)
+}  # fmt: skip
 
 
 class _Entries:
@@ -134,6 +171,7 @@ class _Entries:
         table, reads = selection._table, AccessReads(selection._table)
         bound: Any = reads.bound(access)
         self._selection, self._give = selection, give
+        self._access, self._parts = access, access.facts.parts
         self._index: IndexStorage = bound.storage
         self._tail: int = self._index.tail
         self._within = reads.ranges(access)[0]
@@ -180,7 +218,8 @@ class _Entries:
             return self._in_order(found)
         if soon or not (self._whole and self._tail):
             return None
-        return [self.value(entry) for entry, _, _ in self._groups()]
+        groups = self._groups(())
+        return [self.value(groups.firsts[one]) for one in groups.in_order()]
 
     def number(self) -> Optional[int]:
         """The number of values; None as of `numbers`."""
@@ -189,11 +228,37 @@ class _Entries:
             found = self._firsts(self._most())
         if found is not None:
             return len(found)
-        return len(self._groups()) if self._tail else None
+        return len(self._groups(()).firsts) if self._tail else None
 
-    def numbers(self) -> Optional[dict[Any, int]]:
-        """The number of entries of each value; None if the entries do not end with the keys of their records."""
-        return {self.value(entry): count for entry, count, _ in self._groups()} if self._tail else None
+    def numbers(self, asked: Sequence[tuple[str, Optional[Followed]]]) -> Optional[Iterator[tuple[Any, Any]]]:
+        """Each value with what is *asked*; None if the entries do not end with the keys of their records."""
+        if not self._tail:
+            return None
+        folds: list[_Fold] = []
+        told = [self._telling(kind, give, folds) for kind, give in asked]
+        groups = self._groups(folds)
+        order = groups.in_order()
+        names = [self.value(groups.firsts[one]) for one in order]
+        columns = [tell(groups) for tell in told] or [groups.counts]
+        return zip(names, zip(*[[column[one] for one in order] for column in columns]))
+
+    def _telling(self, kind: str, give: Optional[Followed], folds: list[_Fold]) -> Callable[[_Groups], list[Any]]:
+        """What tells of groups what is asked; what that needs is put into *folds*."""
+        if give is None:
+            return attrgetter("counts")
+        load_key, subject = self._index.load_key, subject_of(give.node, give.keyed)
+        # Entries of one value are in the order of the part behind it.
+        for number, part in enumerate(self._parts[: self._wanted.stop + 1] if kind in ("max", "min") else ()):
+            if part.subject == subject and part.kind in EXACT:
+                ends = attrgetter("lasts" if (kind == "max") is not part.descending else "firsts")
+                if self._single:
+                    return lambda groups: list(map(load_key, ends(groups)))
+                return lambda groups: [load_key(entry)[number] for entry in ends(groups)]
+        place = len(folds)
+        folds.append((give, *_FOLDS[kind]))
+        if kind == "mean":
+            return lambda groups: list(map(truediv, groups.totals[place], groups.counts))
+        return lambda groups: groups.totals[place]
 
     def _most(self) -> int:
         """How many values there may be for that their entries are skipped."""
@@ -263,27 +328,62 @@ class _Entries:
         owners: Iterator[bytes] = map(itemgetter(slice(tail, None)) if tail else bytes, rows)
         return min(owners)
 
-    def _groups(self) -> list[_Group]:
-        """All values with the number of entries, in the order of their first records, whose keys end the entries."""
-        end_of, owner, found = self._end_of, itemgetter(slice(self._tail, None)), list[_Group]()
-        first, end, count, least = b"", b"", 0, b""
-        rows, size = rows_within(self._table, self._handle, self._within, False, keys_from), CHUNK
-        while block := list(islice(rows, size)):
-            at = 0
-            while at < len(block):
-                if count and block[at] < end:  # the rest of the last one of the block before
-                    begin, at = at, bisect_left(block, end)
-                    count += at - begin
-                    least = least if self._whole else min(least, *map(owner, block[begin:at]))
-                    continue
-                if count:
-                    found.append((first, count, least))
-                begin, first = at, block[at]
-                end = end_of(first)
+    def _groups(self, folds: Sequence[_Fold]) -> _Groups:
+        """What the entries, which end with the keys of their records, tell of all values."""
+        end_of, owner, whole, found = (
+            self._end_of,
+            itemgetter(slice(self._tail, None)),
+            self._whole,
+            _Groups(len(folds)),
+        )
+        firsts, lasts, owners, counts = found.firsts, found.lasts, found.owners, found.counts
+        end = b""
+        for block, columns in self._blocks([give for give, _, _ in folds]):
+            begin = 0
+            while begin < len(block):
+                first = block[begin]
+                begins = not end or first >= end  # else it is the rest of the last one of the block before
+                if begins:
+                    end = end_of(first)
                 at = bisect_left(block, end, begin)
-                count = at - begin
-                least = owner(first) if self._whole else min(map(owner, block[begin:at]))
-        if count:
-            found.append((first, count, least))
-        found.sort(key=itemgetter(2))
+                least = owner(first) if whole else min(map(owner, block[begin:at]))
+                if begins:
+                    firsts.append(first)
+                    lasts.append(block[at - 1])
+                    owners.append(least)
+                    counts.append(at - begin)
+                else:
+                    lasts[-1] = block[at - 1]
+                    owners[-1] = min(owners[-1], least)
+                    counts[-1] += at - begin
+                for (_, of_many, of_two), totals, column in zip(folds, found.totals, columns):
+                    total = of_many(column[begin:at])
+                    totals.append(total if begins else of_two(totals.pop(), total))
+                begin = at
         return found
+
+    def _blocks(self, gives: Sequence[Followed]) -> Iterator[tuple[list[bytes], list[list[int]]]]:
+        """All entries, many at a time, and what *gives* say of them. Raises LookupError if that is not whole numbers.
+
+        Of these the order does not matter, which is not that of the records.
+        """
+        wanted = [self._covering(give) for give in gives]
+        rows = rows_within(self._table, self._handle, self._within, False, keys_from)
+        while block := list(islice(rows, CHUNK)):
+            columns = [covering(block) for covering in wanted]
+            if any([not {int}.issuperset(map(type, column)) for column in columns]):
+                raise LookupError("other values than whole numbers are computed")
+            yield block, columns
+
+    def _covering(self, give: Followed) -> Callable[[list[bytes]], list[int]]:
+        """A function of entries, of what *give* says of them. Raises LookupError where records are read faster."""
+        selection, codec = self._selection, self._index.storage.key
+        running = selection._with(query=selection._query._replace(where=()))._running(ordered=False)
+        cover, fields = running.cover_of(self._access), needed((give,), (give,))
+        if cover is None or fields is None or codec.width is None:
+            raise LookupError("the entries have it behind a text, which takes long to pass over")
+        prepared = running.prepared((give,), (give,), True, running.uncolumned())
+        covering, paired = prepared.covering(cover, fields)
+        if paired:
+            raise LookupError("what entries carry takes as long to read as a record")
+        return lambda entries: covering(entries, None, (give,), *prepared.given)
