@@ -196,11 +196,16 @@ def _cached_extreme(selection: Selection[Any, Any], access: Access, bound: Bound
 
 def is_all(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether *access*, of an order, finds exactly the records that fit all of *parts*."""
+    return access.serves(parts) and fits(access)
+
+
+def fits(access: Access) -> bool:
+    """Whether the values that *access*, of an order, is asked for are of the types of which entries tell all."""
     kind = access.facts.parts[len(access.equal)].kind
     bounds = [one for one in (access.lower, access.upper) if one is not None]
     if any([type(one) is datetime and is_ambiguous(one) for one in access.equal]):  # it equals none that is stored
         return False
-    return access.serves(parts) and all([kind_of(one.value) is kind for one in bounds])
+    return all([kind_of(one.value) is kind for one in bounds])
 
 
 def _at_end(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
 from ...keys import TupleKey
+from ...namedtuples import NamedTuple
 from ...query.accesses import Access, order_access
 from ...query.following import Followed
 from ...query.following.operations import Display
@@ -28,9 +29,9 @@ from ..indexstorage import IndexStorage
 from ..keyrange import CHUNK
 from ..scan import first_within, rows_within, while_open
 from .accessreads import AccessReads
-from .cachedplans import parts_of
+from .cachedplans import keep, parts_of
 from .cachedscans import ScanParts
-from .counted import is_all, known_of
+from .counted import fits, is_all, known_of
 from .covered import EXACT
 from .indexfacts import vouches
 from .keylookups import total_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ...query.explained import Plan
     from ...query.translated import Give
     from ..selection import Selection
+    from .execution import Known
 
 FEW = 32
 """Values of which the first entries are looked up before it is known whether there are few of them."""
@@ -57,14 +59,51 @@ def different(
     """
     if not isinstance(give, Followed) or selection._query.order is not None or selection._reverse:
         return None
-    node = give.node
+    written = selection._table._txn._write  # the body of a loop over them may write
+    known = None if written or selection._limit is not None or selection._query.skip else known_of(selection)
+    if known is None:
+        return None
+    where = selection._query.where
+    key = ("different", give.reading, *[one.reading for one in more], None, *[one.reading for one in where])
+    found: Any = known.cached.get(key)
+    if found is not None and found is not False and where:
+        found = found._replace(access=found.access.renewed(where))
+        if found.access is None or not fits(found.access) or not _is_within(selection, found.access):
+            found = None
+    if found is None:
+        found = _chosen(selection, give, more, known)
+        if found is None:  # not yet
+            return None
+        # Whether a partial index may be used depends on captured values.
+        if key not in known.cached and not any(
+            [one.where for one in known.facts] + [one.reading.links for one in where]
+        ):
+            keep(known.cached, key, found)
+    return None if found is False else Different(selection, give, found.access, found.wanted)
+
+
+class _Chosen(NamedTuple):
+    """The *access* that tells different things, which are so many of its parts, *wanted*."""
+
+    access: Access
+    wanted: int
+
+
+def _chosen(selection: Selection[Any, Any], give: Followed, more: Sequence[Followed], known: Known) -> Any:
+    """The `_Chosen` of a query; False if there is none, None if that cannot be told yet."""
+    running, where = selection._running(ordered=False), selection._query.where
+    for followed in (give, *more):
+        running.settle(followed)
+    readings = [one.reading for one in (*where, give, *more)]
+    if any([one.to_check > 0 for one in readings]):
+        return None
+    node, fields = give.node, needed(more, more)
     nodes: Sequence[Any] = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
     subjects = [subject_of(one, give.keyed) for one in nodes]
-    written = selection._table._txn._write  # the body of a loop over them may write
-    known = known_of(selection) if subjects and all(subjects) and not written else None
-    if known is None or selection._limit is not None or selection._query.skip:
-        return None
     wanted = len(subjects)
+    vouched = vouches(selection._table._storage.value.name)
+    if not (subjects and all(subjects) and vouched and all([one.complete for one in readings])) or fields is None:
+        return False
     found = [
         (len(one.parts) - at, one) for one in known.facts if one.name != KEY
         for at in range(len(one.parts) - wanted + 1)
@@ -72,24 +111,20 @@ def different(
         and all([part.kind in EXACT for part in one.parts[: at + wanted]])
         and not (one.unique and at + wanted == len(one.parts))  # then each record has another value
     ]  # fmt: skip
-    if not found or not vouches(selection._table._storage.value.name):
-        return None
-    running, where = selection._running(ordered=False), selection._query.where
-    for followed in (give, *more):
-        running.settle(followed)
-    readings = [one.reading for one in (*where, give, *more)]
-    fields = needed(more, more)
-    if fields is None or any([one.to_check > 0 or not one.complete for one in readings]):
-        return None
-    parts = parts_of(where)
     found.sort(key=itemgetter(0))  # whole index keys first: these need no record
+    parts = parts_of(where) if found else []
     for rest, facts in found:
         access = order_access(facts, tuple([part.ordered for part in facts.parts[-rest:]]), parts)
-        if access is None or not is_all(access, parts) or AccessReads(selection._table).measure(access, 0) is None:
+        if access is None or not is_all(access, parts) or not _is_within(selection, access):
             continue
         if not fields or ((cover := running.cover_of(access)) is not None and fields <= cover.fields):
-            return Different(selection, give, access, wanted)
-    return None
+            return _Chosen(access, wanted)
+    return False
+
+
+def _is_within(selection: Selection[Any, Any], access: Access) -> bool:
+    """Whether the values of *access* can be in its index."""
+    return AccessReads(selection._table).measure(access, 0) is not None
 
 
 class Different:
