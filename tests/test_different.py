@@ -125,7 +125,8 @@ def test_different_things_and_their_numbers_are_those_of_the_records(
                 assert values.count() == len(expected)
                 assert values.first() == next(iter(expected), None)
                 plan = values.explain()
-                assert ("first entry of each value" in str(plan)) is (used and way == "read"), number
+                if most == 1000 or not used:  # else a scan may be faster
+                    assert ("first entry of each value" in str(plan)) is (used and way == "read"), number
                 if hasattr(found, "group_by"):
                     groups = found.group_by(give, lambda g: (g.count(), g.count()))
                     assert repr(groups) == repr({one: (n, n) for one, n in Counter(rows).items()}), number
@@ -352,4 +353,24 @@ def test_a_function_that_only_collects_is_not_called_for_each_group() -> None:
                 found = t.parts.group_by(by, lambda g: (g.fields(lambda r: r.number).max(), g.count()))
                 assert found == {n: (n, 1) for n in range(50)}
                 assert followed < 5
+    db.close()
+
+
+@pytest.mark.once
+def test_explain_tells_whether_entries_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(different, "CAP", 20)
+    monkeypatch.setattr(different, "FEW", 4)
+    db = zlmdb.open(None, Leading)
+    with db.write() as t:
+        t.parts.put_many([(n, Row(n // 8, f"n{n // 2 % 100}", [], n, 1, True, n)) for n in range(400)])
+    with db.read() as t:
+        many = t.parts.where(lambda r: r.due is not None).fields(lambda r: r.place).distinct()
+        assert "read   index by_two: (r.due is not None): all" not in str(many.explain())
+        assert many.count() == 50
+        pairs = t.parts.fields(lambda r: r.name).distinct()
+        for few, indexes in ((10_000, ("by_text",)), (20, ())):
+            monkeypatch.setattr(different, "CAP", few)
+            assert pairs.explain().indexes == indexes
+            assert len(pairs.all()) == pairs.count() == 100
+            assert pairs.first() == "n0"
     db.close()

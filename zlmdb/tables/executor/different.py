@@ -164,11 +164,14 @@ class Different:
     def explained(self, plan: Plan) -> Plan:
         """*plan*, with what is read instead."""
         facts = self._access.facts
+        read: Optional[str] = self._told(_Entries.shown)
+        if read is None:
+            return plan
         whole = len(self._access.equal) + self._wanted == len(facts.parts)
-        read = (
-            f"{self._access}: the first entry of each value{'' if whole else ', and the first records for the order'}"
-        )
-        return plan._replace(read=(read,), indexes=(facts.name,), covered=whole, rejected=())
+        rest = "" if whole else ", and the first records for the order"
+        return plan._replace(
+            read=(f"{self._access}: {read}{rest}",), indexes=(facts.name,), covered=whole, rejected=()
+        )  # fmt: skip
 
 
 class _Groups:
@@ -244,23 +247,37 @@ class _Entries:
 
     def values(self, *, soon: bool) -> Optional[list[Any]]:
         """Each value once; None if a scan is faster, with *soon* also if there are many values."""
-        found = self._firsts(FEW)
-        if found is None:
-            if self._differ():
-                return None
-            found = self._firsts(CAP if soon else self._most())
+        found = self._skipping(soon=soon)
         if found is not None:
             return self._in_order(found)
-        if soon or not (self._whole and self._tail):
+        if soon or not self._are_read():
             return None
         groups = self._groups(())
         return [self.value(groups.firsts[one]) for one in groups.in_order()]
 
+    def shown(self) -> Optional[str]:
+        """What is read for the `values`, for people; None if a scan is faster."""
+        if self._skipping(soon=False) is not None:
+            return "the first entry of each value"
+        return "all entries" if self._are_read() else None
+
+    def _are_read(self) -> bool:
+        """Whether to read all entries is faster than a scan, where they are not skipped."""
+        return self._whole and self._tail != 0 and not self._differ()
+
+    def _skipping(self, *, soon: bool) -> Optional[list[bytes]]:
+        """The first entry of each value; None if there are so many values that it is faster to read all entries.
+
+        With *soon* also if these are too many before the first row.
+        """
+        found = self._firsts(FEW)
+        if found is not None or (soon and not self._whole) or self._differ():
+            return found
+        return self._firsts(CAP if soon else max(CAP, total_of(self._table) // APART))
+
     def number(self) -> Optional[int]:
         """The number of values; None as of `numbers`."""
-        found = self._firsts(FEW)
-        if found is None and not self._differ():
-            found = self._firsts(self._most())
+        found = self._skipping(soon=False)
         if found is not None:
             return len(found)
         return len(self._groups(()).firsts) if self._tail else None
@@ -294,10 +311,6 @@ class _Entries:
         if kind == "mean":
             return lambda groups: list(map(truediv, groups.totals[place], groups.counts))
         return lambda groups: groups.totals[place]
-
-    def _most(self) -> int:
-        """How many values there may be for that their entries are skipped."""
-        return max(CAP, total_of(self._table) // APART)
 
     def _differ(self) -> bool:
         """Whether there are many values, of a few entries each, going by the first ones: a scan is faster then."""
