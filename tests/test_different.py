@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Optional
 
 import pytest
@@ -193,8 +193,15 @@ class Texts(zlmdb.Table[str, Row]):
     by_text = zlmdb.Index[tuple[str, int]]("name", "number")
 
 
+class Flat(zlmdb.Table[int, zlmdb.FlatBuffers[Row]]):
+    by_two = zlmdb.Index[tuple[int, int]]("place", desc("due"))
+    by_text = zlmdb.Index[tuple[str, int]]("name", "number", carries=("price",))
+    by_unique = zlmdb.UniqueIndex[tuple[int, int]]("place", "number")
+
+
 class Leading(zlmdb.Schema):
     parts: Parts
+    flat: Flat
     texts: Texts
 
 
@@ -252,12 +259,13 @@ def test_the_first_fields_of_an_index_tell_what_lists_do(
         rows = {number: one(number) for number in dice.sample(range(150), 100)}
         t.parts.update(rows)
         t.texts.update({f"{number}": row for number, row in rows.items()})
+        t.flat.update({number: replace(row, number=number * 7 % 150) for number, row in rows.items()})
     for way in (db.read, db.write):
         with way() as t:
             if way is db.write:
                 t.parts[dice.randrange(90)] = one(200)
                 t.parts.pop(dice.randrange(150), None)
-            for table in (t.parts, t.texts):
+            for table in (t.parts, t.texts, t.flat):
                 for number, (holds, give) in enumerate(LEADING):
                     found = table.where(holds) if number > 5 else table
                     check_rows(found, [row for row in table.values() if holds(row)], give, number)

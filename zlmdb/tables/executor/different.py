@@ -24,7 +24,7 @@ from ...query.following.operations import Display
 from ...query.inorder import SHARE
 from ...query.recordpaths import needed
 from ...query.terms import CAP, KEY, subject_of
-from ...store.ranges import after, keys_from, seek, values_from
+from ...store.ranges import keys_from, seek, values_from
 from ..indexstorage import IndexStorage
 from ..keyrange import CHUNK
 from ..scan import first_within, rows_within, while_open
@@ -225,20 +225,27 @@ class _Entries:
         """A function of an entry: where the entries end that have the same *leading* parts."""
         index, tail, codec = self._index, self._tail, self._index.storage.key
         load_key = index.load_key
-        if self._whole and tail:
-            behind = b"\xff" * -tail + b"\0"  # `after` takes longer
-            return lambda entry: entry[:tail] + behind
+        rest: Any = -tail if self._whole else None
+        if (
+            not self._whole
+            and isinstance(codec, TupleKey)
+            and codec.width is not None
+            and (tail or index.joined is None)
+        ):
+            rest = sum([one.width or 0 for one in codec.leaves[leading:]]) - tail
+        if rest:  # so many bytes follow in each entry
+            behind = b"\xff" * rest + b"\0"  # `after` takes longer
+            return lambda entry: entry[:-rest] + behind
         if self._whole:
             return lambda entry: index.exactly(load_key(entry))[1]
-        leaves = codec.leaves[:leading] if isinstance(codec, TupleKey) else ()
-        widths = [one.width for one in leaves]
-        if None not in widths:
-            cut = len(index.storage.prefix) + sum([width for width in widths if width is not None])
-            return lambda entry: after(entry[:cut])
         return lambda entry: index.span(load_key(entry)[:leading], None)[1]
 
-    def value(self, entry: bytes) -> Any:
-        """What the record of *entry* has."""
+    def _values_of(self, entries: list[bytes]) -> list[Any]:
+        """What the records of *entries* have."""
+        read = self._reader(self._give) if len(entries) > FEW else None
+        return list(map(self._value, entries)) if read is None else read(entries)
+
+    def _value(self, entry: bytes) -> Any:
         key = self._index.load_key(entry)
         if self._single:
             return (key,) if self._tuples else key
@@ -253,7 +260,7 @@ class _Entries:
         if soon or not self._are_read():
             return None
         groups = self._groups(())
-        return [self.value(groups.firsts[one]) for one in groups.in_order()]
+        return self._values_of([groups.firsts[one] for one in groups.in_order()])
 
     def shown(self) -> Optional[str]:
         """What is read for the `values`, for people; None if a scan is faster."""
@@ -290,7 +297,7 @@ class _Entries:
         told = [self._telling(kind, give, folds) for kind, give in asked]
         groups = self._groups(folds)
         order = groups.in_order()
-        names = [self.value(groups.firsts[one]) for one in order]
+        names = self._values_of([groups.firsts[one] for one in order])
         columns = [tell(groups) for tell in told] or [groups.counts]
         return zip(names, zip(*[[column[one] for one in order] for column in columns]))
 
@@ -298,19 +305,25 @@ class _Entries:
         """What tells of groups what is asked; what that needs is put into *folds*."""
         if give is None:
             return attrgetter("counts")
-        load_key, subject = self._index.load_key, subject_of(give.node, give.keyed)
+        subject = subject_of(give.node, give.keyed)
         # Entries of one value are in the order of the part behind it.
         for number, part in enumerate(self._parts[: self._wanted.stop + 1] if kind in ("max", "min") else ()):
             if part.subject == subject and part.kind in EXACT:
                 ends = attrgetter("lasts" if (kind == "max") is not part.descending else "firsts")
-                if self._single:
-                    return lambda groups: list(map(load_key, ends(groups)))
-                return lambda groups: [load_key(entry)[number] for entry in ends(groups)]
+                return lambda groups: self._parts_of(ends(groups), give, number)
         place = len(folds)
         folds.append((give, *_FOLDS[kind]))
         if kind == "mean":
             return lambda groups: list(map(truediv, groups.totals[place], groups.counts))
         return lambda groups: groups.totals[place]
+
+    def _parts_of(self, entries: list[bytes], give: Followed, number: int) -> list[Any]:
+        """The part with that *number*, which is what *give* says, of *entries*."""
+        read = self._reader(give) if len(entries) > FEW else None
+        if read is not None:
+            return read(entries)
+        keys = list(map(self._index.load_key, entries))
+        return keys if self._single else [key[number] for key in keys]
 
     def _differ(self) -> bool:
         """Whether there are many values, of a few entries each, going by the first ones: a scan is faster then."""
@@ -341,11 +354,11 @@ class _Entries:
     def _in_order(self, firsts: list[bytes]) -> list[Any]:
         """The values of the entries *firsts* in the order of their first records."""
         if self._whole and self._tail:
-            return list(map(self.value, sorted(firsts, key=itemgetter(slice(self._tail, None)))))
-        left = {self.value(entry): entry for entry in firsts}
+            return self._values_of(sorted(firsts, key=itemgetter(slice(self._tail, None))))
+        left = dict(zip(self._values_of(firsts), firsts))
         found = [] if self._whole else self._among_first(left)
         owners = sorted([(self._first_owner(entry), entry) for entry in left.values()])
-        return [*found, *[self.value(entry) for _, entry in owners]]
+        return [*found, *self._values_of([entry for _, entry in owners])]
 
     def _among_first(self, left: dict[Any, bytes]) -> list[Any]:
         """The values that the first records have, in their order: they are taken from *left*."""
@@ -424,14 +437,19 @@ class _Entries:
             yield block, columns
 
     def _covering(self, give: Followed) -> Callable[[list[bytes]], list[int]]:
-        """A function of entries, of what *give* says of them. Raises LookupError where records are read faster."""
-        selection, codec = self._selection, self._index.storage.key
+        """As `_reader`, of all entries. Raises LookupError where records are read faster."""
+        read = None if self._index.storage.key.width is None else self._reader(give)
+        if read is None:
+            raise LookupError("it is carried, or behind a text, which takes long to pass over")
+        return read
+
+    def _reader(self, give: Followed) -> Optional[Callable[[list[bytes]], list[Any]]]:
+        """A function of entries, of what *give* says of them; None if their keys do not tell it."""
+        selection = self._selection
         running = selection._with(query=selection._query._replace(where=()))._running(ordered=False)
         cover, fields = running.cover_of(self._access), needed((give,), (give,))
-        if cover is None or fields is None or codec.width is None:
-            raise LookupError("the entries have it behind a text, which takes long to pass over")
+        if cover is None or fields is None or not fields <= cover.fields:
+            return None
         prepared = running.prepared((give,), (give,), True, running.uncolumned())
         covering, paired = prepared.covering(cover, fields)
-        if paired:
-            raise LookupError("what entries carry takes as long to read as a record")
-        return lambda entries: covering(entries, None, (give,), *prepared.given)
+        return None if paired else lambda entries: covering(entries, None, (give,), *prepared.given)
