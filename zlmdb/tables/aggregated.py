@@ -109,7 +109,7 @@ def _picked(code: CodeType, example: Any) -> Optional[Callable[[Sequence[Any]], 
         return None
     if type(example) is _Invented:
         return itemgetter(example.place)
-    parts: tuple[Any, ...] = example if type(example) is tuple else ()
+    parts: tuple[Any, ...] = example if is_a(example, tuple) else ()
     if not parts or any([type(one) is not _Invented for one in parts]):
         return None
     places = [one.place for one in parts]

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from operator import add, attrgetter, itemgetter, truediv
+from operator import add, attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
@@ -314,7 +314,7 @@ class _Entries:
         place = len(folds)
         folds.append((give, *_FOLDS[kind]))
         if kind == "mean":
-            return lambda groups: list(map(truediv, groups.totals[place], groups.counts))
+            return lambda groups: [total / count for total, count in zip(groups.totals[place], groups.counts)]
         return lambda groups: groups.totals[place]
 
     def _parts_of(self, entries: list[bytes], give: Followed, number: int) -> list[Any]:
