@@ -12,6 +12,7 @@ import pytest
 
 import zlmdb
 from zlmdb import desc
+from zlmdb.tables import aggregated
 from zlmdb.tables.executor import different
 
 
@@ -382,3 +383,27 @@ def test_explain_tells_whether_entries_are_skipped(monkeypatch: pytest.MonkeyPat
             assert len(pairs.all()) == pairs.count() == 100
             assert pairs.first() == "n0"
     db.close()
+
+
+@pytest.mark.once
+def test_groups_of_few_rows_are_put_together_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(5)
+    for most in (1, 40, 100_000):
+        monkeypatch.setattr(aggregated, "KEYS", most)
+        blocks: list[dict[int, list[int]]] = []
+        for many in (200, 3, 200, 200, 2, 3, 150):
+            block: dict[int, list[int]] = {}
+            for number in range(150):
+                block.setdefault(dice.randrange(many), []).append(len(blocks) * 1000 + number)
+            blocks.append(block)
+        expected: dict[int, list[int]] = {}
+        for block in blocks:
+            for name, rows in block.items():
+                expected.setdefault(name, []).extend(rows)
+        given = list(aggregated._collected([{name: rows[:] for name, rows in block.items()} for block in blocks]))
+        found: dict[int, list[int]] = {}
+        for block in given:
+            for name, rows in block.items():
+                found.setdefault(name, []).extend(rows)
+        assert list(found.items()) == list(expected.items())
+        assert (len(given) == 1) is (most == 100_000)
