@@ -407,3 +407,31 @@ def test_groups_of_few_rows_are_put_together_in_their_order(monkeypatch: pytest.
                 found.setdefault(name, []).extend(rows)
         assert list(found.items()) == list(expected.items())
         assert (len(given) == 1) is (most == 100_000)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("first", [3, 3.5, 2**70, True])
+def test_other_captured_values_are_told_as_by_lists(first: Any) -> None:
+    db = zlmdb.open(None, Leading)
+    with db.write() as t:
+        t.parts.put_many([(n, Row(n * 7 % 5, f"n{n % 3}", [], n, n % 4, n % 2 == 0, n % 9)) for n in range(200)])
+    with db.read() as t:
+        rows = list(t.parts.values())
+        for x in (first, first, 3, 3.5, 3.0, True, 2**70, -(2**70), 0, 4):
+            above = [row for row in rows if row.number >= 0 and row.place > x]
+            equal = [row for row in rows if row.sold and row.place == x]
+            for found, expected, give in (
+                (t.parts.where(lambda r, x=x: r.number >= 0 and r.place > x), above, lambda r: r.place),
+                (t.parts.where(lambda r, x=x: r.sold == True and r.place == x), equal, lambda r: r.name),  # noqa: E712
+                (t.parts.where(lambda r, x=x: r.due is not None and r.place > x), above, lambda r: r.place),
+            ):
+                values = found.fields(give).distinct()
+                assert repr(values.all()) == repr(list(dict.fromkeys(map(give, expected)))), x
+                assert values.count() == len(set(map(give, expected)))
+                assert values.explain().read
+                groups = found.group_by(give, lambda g: (g.count(), g.fields(lambda r: r.place).max()))
+                counts = Counter(map(give, expected))
+                assert repr(groups) == repr(
+                    {one: (n, max(row.place for row in expected if give(row) == one)) for one, n in counts.items()}
+                )
+    db.close()
