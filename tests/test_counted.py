@@ -12,6 +12,7 @@ import pytest
 import zlmdb
 from tests.filled import filled_once, table_of
 from zlmdb import desc
+from zlmdb.tables.executor import counted
 from zlmdb.tables.executor.counted import CachedCount
 from zlmdb.tables.executor.execution import Running
 
@@ -330,3 +331,63 @@ def test_entries_of_elements_and_of_partial_indexes_are_counted(db: Any, monkeyp
     with db.read() as t:
         found = counts("tag2", 2)
     assert told == [*found[:3], found[-1]]  # the others take records
+
+
+EXTREMES: list[tuple[str, Callable[[Person], Any]]] = [
+    ("equal", lambda p: p.age),
+    ("bounds", lambda p: p.age),
+    ("two", lambda p: p.age),
+    ("most of all", lambda p: p.age),
+    ("first part", lambda p: p.age),
+    ("both parts", lambda p: p.age),
+    ("time", lambda p: p.at),
+    ("not None", lambda p: p.nick),
+    ("folded", lambda p: p.place.city.casefold()),
+    ("begins", lambda p: p.age),
+    ("member", lambda p: p.age),
+]
+
+
+@pytest.mark.parametrize(("name", "give"), EXTREMES)
+def test_extremes_of_other_captured_values_are_those_of_lists(
+    table: Any, name: str, give: Callable[[Person], Any]
+) -> None:
+    people = list(table.values())
+    for x in (5, 5, *range(25), 3.5, True, 2**70, -(2**70)):
+        if name in ("first part", "time", "not None", "folded", "begins", "member") and not 0 <= x < 30:
+            continue
+        holds = asked(x if type(x) is int and abs(x) < 30 else 5)[name] if name != "most of all" else asked(0)[name]
+        if name in ("equal", "two"):
+            holds = {"equal": lambda p, x=x: p.age == x, "two": lambda p, x=x: p.age >= x and p.age < 9}[name]
+        found = table.where(holds).fields(give)
+        values = [give(one) for one in people if holds(one)]
+        assert repr(found.max()) == repr(max(values, default=None))
+        assert repr(found.min()) == repr(min(values, default=None))
+
+
+def test_the_index_of_an_extreme_is_chosen_once(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def oldest(x: int) -> tuple[Any, ...]:
+        name = f"name{x}"
+        found, above = people.where(lambda p: p.name == name), people.where(lambda p: p.age > x)
+        every = people.fields(lambda p: p.age)
+        ages = found.fields(lambda p: p.age), above.fields(lambda p: p.age), every
+        return tuple([(one.min(), one.max()) for one in ages])
+
+    chosen: list[Any] = []
+    choose = counted.order_access
+    monkeypatch.setattr(counted, "order_access", lambda *args: chosen.append(args) or choose(*args))
+    for begin in (db.read, db.write):
+        with begin() as t:
+            people = t.people
+            for x in range(3):
+                oldest(x)
+            chosen.clear()
+            assert [oldest(x) for x in (1, 6, 19)] == [
+                ((0, 19), (2, 19), (0, 19)), ((0, 19), (7, 19), (0, 19)), ((None, None), (None, None), (0, 19)),
+            ]  # fmt: skip
+            assert not chosen
+            if begin == db.write:
+                people[1000] = Person("name1", 30, 0.0, Kind.RED, FIRST, Place("NO", "Oslo"))
+                del people[0]
+                assert oldest(1) == ((0, 30), (2, 30), (0, 30))
+                t.txn.abort()

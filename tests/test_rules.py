@@ -245,6 +245,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.executor.different", "tables.selection"): "annotations: what is different in a selection",
     ("tables.executor.counted", "tables.table"): "annotations: entries are of a table",
     ("tables.executor.counted", "tables.executor.execution"): "annotations: it is kept with what the planner knows",
+    ("tables.executor.different", "tables.executor.execution"): "annotations: it is kept with what the planner knows",
     ("tables.executor.cachedsorted", "tables.table"): "annotations: it reads a table",
     ("tables.executor.cachedsorted", "tables.selection"): "annotations: the query of a selection is known",
     ("tables.executor.cachedplans", "tables.executor.execution"): "annotations: what is known of indexes, and a run",

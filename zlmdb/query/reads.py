@@ -96,6 +96,9 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
     def _different_rows(self, *, soon: bool) -> Optional[Iterator[Any]]:
         """Each row once, if that is known without reading all; with *soon*, the first of them early."""
 
+    def _different_number(self) -> Optional[int]:
+        """How many different rows there are, as `_different_rows`."""
+
     def _different_plan(self) -> Plan:
         """How `_different_rows` are found, or else the rows."""
         return self._plan()
@@ -210,6 +213,10 @@ class Given(Reads[R_co]):
         found = self._selection._running(ordered=False).different(self._give)
         return None if found is None else found.rows(soon=soon)
 
+    def _different_number(self) -> Optional[int]:
+        found = self._selection._running(ordered=False).different(self._give)
+        return None if found is None else found.number()
+
     def _different_plan(self) -> Plan:
         found = self._selection._running(ordered=False).different(self._give)
         return self._plan() if found is None else found.explained(self._plan())
@@ -287,7 +294,8 @@ class Distinct(Reads[R_co]):
 
     def count(self) -> int:
         """How many different rows there are."""
-        return sum(1 for _ in self._summed_rows())
+        found = self._reads._different_number()
+        return sum(1 for _ in self._summed_rows()) if found is None else found
 
     def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
         """Refused: a page would have to know all rows of the pages before."""

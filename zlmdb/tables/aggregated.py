@@ -9,15 +9,18 @@ of rows, as for all other functions.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial, partialmethod
 from itertools import chain
+from operator import itemgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
 from ..namedtuples import NamedTuple
 from ..query.following import Followed
 from ..query.following.code import understood
+from ..query.inorder import KEYS
 from ..query.ordering import refuse_unordered
 from ..query.projection import HITS
 from ..query.sums import Sum
@@ -38,6 +41,9 @@ _OTHERS = frozenset((
     "SET_FUNCTION_ATTRIBUTE",
 ))  # fmt: skip
 _STRANGE = ("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_NAME", "LOAD_BUILD_CLASS", "LOAD_FROM_DICT_OR_DEREF")
+_COMPUTING = ("BINARY_", "COMPARE_", "CONTAINS_", "IS_", "UNARY_")
+_FEW_EACH = 16
+"""Rows of a group that are put together with others first: to add them up takes longer than they do."""
 
 
 class NeedsRowsError(BaseException):
@@ -75,19 +81,39 @@ def aggregated(selection: Selection[Any, Any], by: Followed, into: Callable[[Any
     if not asks_only(into):
         return None
     asked: dict[Any, _Aggregate] = {}
+    example: Any = None
     try:
-        into(_Asking(selection, partial(_noted, asked)))
+        example = into(_Asking(selection, partial(_noted, asked)))
     except NeedsRowsError:
         return None
     except Exception:  # of invented numbers; those that are asked for behind it are not known
         pass
     groups = _summed(selection, by, list(asked.values()))
+    pick = _picked(into.__code__, example)
+    if pick is not None:
+        return {name: pick(found) for name, found in groups}
     try:
         return {
             name: _plain(into(_Asking(selection, partial(_known, dict(zip(asked, found)))))) for name, found in groups
         }
     except NeedsRowsError:
         return None
+
+
+def _picked(code: CodeType, example: Any) -> Optional[Callable[[Sequence[Any]], Any]]:
+    """A function that gives what *code* does with the numbers of a group; None if that is not certain by an *example*.
+
+    It is, if it gives one of them or a tuple of them, and does nothing with any. To call it takes longer.
+    """
+    if not _only_collects(code):
+        return None
+    if type(example) is _Invented:
+        return itemgetter(example.place)
+    parts: tuple[Any, ...] = example if is_a(example, tuple) else ()
+    if not parts or any([type(one) is not _Invented for one in parts]):
+        return None
+    places = [one.place for one in parts]
+    return itemgetter(*places) if len(places) > 1 else lambda found: (found[places[0]],)
 
 
 def _plain(found: Any) -> Any:
@@ -103,32 +129,73 @@ def _plain(found: Any) -> Any:
     return found
 
 
-def _summed(selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]) -> Iterator[tuple[Any, list[Any]]]:
+def _summed(
+    selection: Selection[Any, Any], by: Followed, asked: list[_Aggregate]
+) -> Iterator[tuple[Any, Sequence[Any]]]:
     """Each group with its aggregates."""
-    if all([one.kind == "count" and not one.where for one in asked]):
-        different = selection._running(ordered=False).different(by)
-        counts = None if different is None else different.numbers()
-        if counts is not None:
-            for name, count in counts.items():
-                yield name, [count] * len(asked)
+    if not any([one.where for one in asked]):
+        wanted = [one.give for one in asked if one.give is not None]
+        different = selection._running(ordered=False).different(by, wanted)
+        told = None if different is None else different.numbers([(one.kind, one.give) for one in asked])
+        if told is not None:
+            yield from told
             return
+    counts = _counts(selection, by) if all([one.kind == "count" and not one.where for one in asked]) else None
+    if counts is not None:
+        for name, count in counts.items():
+            yield name, [count] * len(asked)
+        return
     gives: list[Followed] = []
     for one in asked:
         gives.extend(followed for followed in (*one.where, one.give) if followed is not None)
     sums: dict[Any, list[_Running]] = {}
-    wanted: list[Any] = gives or [HITS]
+    rows: list[Any] = gives or [HITS]
     kinds = [_columns(one, gives) for one in asked]
-    few = _few_rows(selection, by, wanted)
-    for chunks in selection._running_all().groups(by, wanted) if few is None else few:
+    few = _few_rows(selection, by, rows)
+    for chunks in _collected(selection._running_all().groups(by, rows)) if few is None else few:
         for name, chunk in chunks.items():
             kept = sums.get(name)
             if kept is None:
                 kept = sums[name] = [_Running(*kind) for kind in kinds]
-            columns = [(), chunk] if len(wanted) == 1 else list(zip(*chunk))
+            columns = [(), chunk] if len(rows) == 1 else list(zip(*chunk))
             for running in kept:
                 running.add(columns, len(chunk))
     for name in list(sums):
         yield name, [running.found() for running in sums.pop(name)]
+
+
+def _counts(selection: Selection[Any, Any], by: Followed) -> Optional[Counter[Any]]:
+    """How many records there are of each group; None of a selection with an order or a limit."""
+    query = selection._query
+    if query.order is not None or query.skip or selection._limit is not None:
+        return None
+    found: Counter[Any] = Counter()
+    few = few_rows(selection, by)
+    for rows in selection._running_all().lists(by) if few is None else (few,):
+        found.update(rows)
+    return found
+
+
+def _collected(groups: Iterable[dict[Any, list[Any]]]) -> Iterator[dict[Any, list[Any]]]:
+    """*groups* of many rows each: those of a few rows are put together, up to `KEYS` rows."""
+    kept: dict[Any, list[Any]] = {}
+    rows = 0
+    for chunks in groups:
+        count = sum(map(len, chunks.values()))
+        if not kept and len(chunks) * _FEW_EACH < count:
+            yield chunks
+            continue
+        for name, chunk in chunks.items():
+            known = kept.get(name)
+            if known is None:
+                kept[name] = chunk
+            else:
+                known += chunk
+        rows += count
+        if rows >= KEYS:
+            yield kept
+            kept, rows = {}, 0
+    yield kept
 
 
 def _few_rows(
@@ -202,10 +269,19 @@ def _columns(aggregate: _Aggregate, gives: list[Followed]) -> tuple[str, list[in
     return aggregate.kind, where, None if aggregate.give is None else numbers[id(aggregate.give)]
 
 
+class _Invented(int):
+    """An invented number for one of the aggregates, which are in order."""
+
+    place = 0
+
+
 def _noted(asked: dict[Any, _Aggregate], aggregate: _Aggregate) -> int:
     """An invented number for *aggregate*, which is noted in *asked*."""
-    asked.setdefault(aggregate.key(), aggregate)
-    return 1
+    key = aggregate.key()
+    asked.setdefault(key, aggregate)
+    number = _Invented(1)
+    number.place = list(asked).index(key)
+    return number
 
 
 def _known(values: dict[Any, Any], aggregate: _Aggregate) -> Any:
@@ -262,6 +338,12 @@ class _Asking:
 
     __bool__ = __eq__ = __ne__ = __hash__ = __iter__ = __contains__ = _refuse
     __repr__ = __str__ = __format__ = __len__ = __getitem__ = _refuse
+
+
+@lru_cache(maxsize=256)
+def _only_collects(code: CodeType) -> bool:
+    """Whether *code*, of a function that `asks_only`, does nothing with what it gets but to put it together."""
+    return not any([one.opname.startswith(_COMPUTING) for one in dis.get_instructions(code)])
 
 
 def asks_only(into: Any) -> bool:

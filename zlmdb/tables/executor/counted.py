@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from uuid import UUID
 
 from ...handlers import let_through
+from ...keys import TupleKey
 from ...keys.dates import is_ambiguous
 from ...query.accesses import Access, accesses, has_all, in_all, order_access
 from ...query.following import Followed
@@ -21,9 +22,11 @@ from ...query.following.known import kind_of
 from ...query.following.nodes import Parameter, walk
 from ...query.following.operations import Compare
 from ...query.terms import DESCENDING, KEY, Asking, subject_of
+from ...store.ranges import seek
+from ..indexstorage import BoundIndex
 from ..keyrange import count_in
 from .accesspaths import way_of
-from .accessranges import Find
+from .accessranges import Find, Range
 from .accessreads import AccessReads
 from .cachedplans import keep, parts_of
 from .covered import EXACT
@@ -51,10 +54,8 @@ class CachedCount:
     def count(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[int]:
         """How many entries there are; None where somebody else has to find out."""
         try:
-            for origin in self._times:
-                time = origin.value(where)
-                if time.tzinfo is None or is_ambiguous(time):
-                    return None
+            if not _are_moments(self._times, where):
+                return None
             ranges = self._find(where)
             if not ranges:
                 return None
@@ -65,6 +66,55 @@ class CachedCount:
             finally:
                 cursor.close()
             return found
+        except Exception as error:  # the general form tells what it is
+            let_through(error)
+            return None
+
+
+def _are_moments(times: Sequence[Any], where: Sequence[Followed]) -> bool:
+    """Whether each of the captured *times* is one moment, in a time zone."""
+    for origin in times:
+        time = origin.value(where)
+        if time.tzinfo is None or is_ambiguous(time):
+            return False
+    return True
+
+
+class CachedExtreme:
+    """At which end of which entries the least or the greatest of a field is.
+
+    *find* and *times* are as of `CachedCount`. *part*: the entry has it, as the part of the index with that number;
+    else the record is asked.
+    """
+
+    __slots__ = ("_bound", "_find", "_last", "_part", "_times")
+
+    def __init__(self, find: Find, bound: BoundIndex, times: Sequence[Any], part: Optional[int], *, last: bool) -> None:
+        self._find, self._bound, self._times, self._part, self._last = find, bound, times, part, last
+
+    def of(self, selection: Selection[Any, Any], give: Followed) -> Optional[tuple[Any]]:
+        """What *give* says of the record at that end, None if there is none; None where somebody else has to find out.
+
+        What it says stands in a tuple.
+        """
+        table, where, index = selection._table, selection._query.where, self._bound.storage
+        try:
+            if self._times and not _are_moments(self._times, where):
+                return None
+            ranges = self._find(where)
+            if not ranges:
+                return None
+            if self._part is None:
+                return _at_end(selection, self._bound, ranges[0], give, last=self._last)
+            cursor, (lower, upper) = table._raw.cursor(self._bound.handle), ranges[0]
+            try:
+                entry = cursor.key() if seek(cursor, lower, upper, self._last) else upper
+            finally:
+                cursor.close()
+            if not lower <= entry < upper:
+                return (None,)
+            key = index.load_key(entry)
+            return (key[self._part] if isinstance(index.storage.key, TupleKey) else key,)
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
@@ -100,47 +150,70 @@ def known_of(selection: Selection[Any, Any]) -> Optional[Known]:
 
 def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any]) -> Optional[tuple[Any]]:
     """The least or the greatest of what *give* says of the records of *selection*; None if no index tells it."""
-    subject = subject_of(give.node, give.keyed) if isinstance(give, Followed) else None
     where = selection._query.where
-    known = known_of(selection) if subject and selection._limit is None else None
-    if known is None or not subject or not isinstance(give, Followed):
+    known = known_of(selection) if isinstance(give, Followed) and selection._limit is None else None
+    if known is None or not isinstance(give, Followed) or selection._query.skip:
         return None
+    key = (which.__name__, give.reading, *[one.reading for one in where])
+    cached: Any = known.cached.get(key)
+    if cached is not None and (told := cached.of(selection, give)) is not None:
+        return told  # type: ignore[no-any-return]
+    subject = subject_of(give.node, give.keyed)
     found = [one for one in known.facts if one.name != KEY and any([part.subject == subject for part in one.parts])]
-    if not found:
+    if not found or not subject:
         return None
     if give.reading.to_check > 0:  # of a new function; else all records would be read to compare the first ones
         selection._running(ordered=False).settle(give)
-    readings = [one.reading for one in (*where, give)]
-    if selection._query.skip or any([one.to_check > 0 or not one.complete for one in readings]):
+    if any([one.reading.to_check > 0 or not one.reading.complete for one in (*where, give)]):
         return None
     parts = parts_of(where)
     for facts in found:
         for way in (subject, (DESCENDING, *subject)):
             access = order_access(facts, (way,), parts)
             if access is not None and access.facts.parts[-1].kind in _SORTED and is_all(access, parts):
+                last = (which is max) is (way == subject)
+                reads = AccessReads(selection._table)
+                bound: Any = reads.bound(access)
+                # It depends on captured values whether a partial index may be used.
+                if not facts.where and not any([one.reading.links for one in where]):
+                    keep(known.cached, key, _cached_extreme(selection, access, bound, last=last))
                 try:
-                    return _at_end(selection, access, give, last=(which is max) is (way == subject))
+                    return _at_end(selection, bound, reads.ranges(access)[0], give, last=last)
                 except Exception as error:  # the general form tells what it is
                     let_through(error)
                     return None
     return None
 
 
+def _cached_extreme(selection: Selection[Any, Any], access: Access, bound: BoundIndex, *, last: bool) -> CachedExtreme:
+    """What finds the last or the first entry of *access* for other captured values."""
+    parts, where = access.facts.parts, selection._query.where
+    way = way_of(access, selection._running(ordered=False), where)
+    times = [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
+    told = parts[-1].kind in EXACT and vouches(selection._table._storage.value.name)
+    return CachedExtreme(way.find, bound, times, len(parts) - 1 if told else None, last=last)
+
+
 def is_all(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether *access*, of an order, finds exactly the records that fit all of *parts*."""
+    return access.serves(parts) and fits(access)
+
+
+def fits(access: Access) -> bool:
+    """Whether the values that *access*, of an order, is asked for are of the types of which entries tell all."""
     kind = access.facts.parts[len(access.equal)].kind
     bounds = [one for one in (access.lower, access.upper) if one is not None]
     if any([type(one) is datetime and is_ambiguous(one) for one in access.equal]):  # it equals none that is stored
         return False
-    return access.serves(parts) and all([kind_of(one.value) is kind for one in bounds])
+    return all([kind_of(one.value) is kind for one in bounds])
 
 
-def _at_end(selection: Selection[Any, Any], access: Access, give: Followed, *, last: bool) -> tuple[Any]:
-    """What *give* says of the record of the first or the last entry of *access*; None if there is no entry."""
+def _at_end(
+    selection: Selection[Any, Any], bound: BoundIndex, within: Range, give: Followed, *, last: bool
+) -> tuple[Any]:  # fmt: skip
+    """What *give* says of the record of the first or the last entry *within* a range; None if there is no entry."""
     table, storage = selection._table, selection._table._storage
-    reads = AccessReads(table)
-    bound: Any = reads.bound(access)
-    keys = first_keys(table, bound.handle, bound.storage.tail, reads.ranges(access)[0], last, 1)
+    keys = first_keys(table, bound.handle, bound.storage.tail, within, last, 1)
     if not keys:
         return (None,)
     value = storage.load(table._get(keys[0], None, table._db))

@@ -162,11 +162,11 @@ class Running:
         self.every = True
         return self._rows((give,), True, None, form=LISTED)
 
-    def different(self, give: Give) -> Optional[Different]:
-        """What tells the different things that *give* says; None if no index does."""
+    def different(self, give: Give, more: Sequence[Followed] = ()) -> Optional[Different]:
+        """What tells the different things that *give* says, and what *more* says of these; None if no index does."""
         from .different import different  # late: few programs ask for them
 
-        return different(self.selection, give)
+        return different(self.selection, give, more)
 
     def rows_behind(
         self, gives: Sequence[Give], behind: Callable[[tuple[Any, Any]], bool], begin: Optional[Position]
@@ -296,16 +296,22 @@ class Running:
             fields = needed(functions, gives)
         if fields is None:
             return None
-        kept, key = self.programs.kept, (bound.storage, "cover")
-        if key not in kept:
-            kept[key] = cover_of(bound.storage, access.facts, self.storage, self.programs.following)
-        cover: Optional[Cover] = kept[key]
+        cover = self.cover_of(access)
         if cover is None or not fields <= cover.fields:
             return None
         selection, ordered = self.selection, choice.order is not None
         reverse = self.query.backwards if ordered else self._direction()
         ranges, within = self.reads.ranges(access), (selection._lower, selection._upper)
         return Covered(self.table, bound, ranges, ordered, reverse, *within, cover, fields)
+
+    def cover_of(self, access: Access) -> Optional[Cover]:
+        """How the entries of the index of *access* stand in for records; None if they cannot."""
+        bound: Any = self.reads.bound(access)
+        kept, key = self.programs.kept, (bound.storage, "cover")
+        if key not in kept:
+            kept[key] = cover_of(bound.storage, access.facts, self.storage, self.programs.following)
+        cover: Optional[Cover] = kept[key]
+        return cover
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
