@@ -81,8 +81,7 @@ def codec_of(annotation: Any) -> KeyCodec[Any]:
     extras: Sequence[Any] = getattr(annotation, "__metadata__", ())
     for extra in reversed(extras):
         if issubclass(type(extra), KeyCodec):
-            codec: KeyCodec[Any] = extra
-            return codec
+            return extra
     if get_origin(annotation) is Annotated:
         return codec_of(get_args(annotation)[0])
     if get_origin(annotation) is Literal:

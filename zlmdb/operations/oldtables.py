@@ -63,8 +63,7 @@ class Step(NamedTuple):
     @property
     def txn(self) -> Transaction:
         """The engine's transaction, for writing."""
-        raw: Transaction = self.t.txn._engine_txn
-        return raw
+        return self.t.txn._engine_txn
 
     @property
     def catalogue(self) -> Catalogue:

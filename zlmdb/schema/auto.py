@@ -120,8 +120,7 @@ class AutoTables:
                     f"and t[{name!r}] for a table of the file"
                 )
             raise AttributeError(f"the schema declares no table {name!r}; {nearest(name, db._storages)}")
-        table: AutoTable = self.__dict__.setdefault(name, self._table(name))
-        return table
+        return self.__dict__.setdefault(name, self._table(name))
 
     def __getitem__(self, name: Any) -> AutoTable:
         if isinstance(name, MadeTable):
@@ -264,8 +263,7 @@ class AutoTable:
 
     def put_many(self, items: Iterable[tuple[Any, Any]], /, *, append: bool = False) -> int:
         """As `Table.put_many`, all in one transaction."""
-        count: int = self._write("put_many", items if isinstance(items, Mapping) else list(items), append=append)
-        return count
+        return self._write("put_many", items if isinstance(items, Mapping) else list(items), append=append)
 
     def update(self, *other: Any, **more: Any) -> None:
         """As of a dict, all in one transaction."""

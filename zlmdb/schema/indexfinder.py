@@ -62,8 +62,7 @@ class IndexFinder:
                 older = slot is None and same_file and txn.id() <= self._latest  # than the table
                 verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1), moved)
             self._seen = era, now, verdict
-        found: FileIndexes = verdict
-        return found
+        return verdict
 
     def _verdict(self, slot: Slot, moved: bool = False) -> FileIndexes:
         if moved or (slot.key is None and self._key is not None):

@@ -174,8 +174,7 @@ def _storable(dtype: Any) -> Any:
 def _text(dtype: Any) -> str:
     """*dtype* in one line of ASCII; a structured one as the list of its fields."""
     if dtype.names is None and dtype.subdtype is None:
-        text: str = dtype.str
-        return text
+        return dtype.str
     described: Callable[[Any], Any] = library("numpy.lib.format", "zlmdb[numpy]").dtype_to_descr
     return repr(described(dtype)).encode("ascii", "backslashreplace").decode()
 

@@ -116,8 +116,7 @@ class _Writer:
                 before += self.pack(field)
         items.append(repr(before))
         source = f"def write(value):\n    return join(({', '.join(items)},))\n"
-        made: Encode = _RECORDS.functions(record.label, source, names)["write"]
-        return made
+        return _RECORDS.functions(record.label, source, names)["write"]
 
     def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
         """Source for the bytes of *item*, which fits *shape*, in one part or several; adds to *names* what it uses."""
@@ -290,8 +289,7 @@ class _FloatDicts(Known[tuple[str, ...], Callable[..., Optional[bytes]]]):
         source = f"def write({', '.join(values)}):\n    return pack({items}) if {tests} else general_missed()\n"
         names: dict[str, Any] = {"isfinite": isfinite, "general_missed": partial(self.miss, keys)}
         names["pack"] = Struct(">" + "".join(f"{len(text)}sd" for text in texts)).pack
-        made: Callable[..., Optional[bytes]] = _FLOATS.functions(f"{len(keys)} keys", source, names)["write"]
-        return made
+        return _FLOATS.functions(f"{len(keys)} keys", source, names)["write"]
 
 
 _NULL, _TRUE, _FALSE = b"\xf6", b"\xf5", b"\xf4"

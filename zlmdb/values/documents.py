@@ -164,8 +164,7 @@ def plain_data_of(form: Form) -> Callable[[Any], bool]:
     """The test whether a value is plain data that *form* gives back as it was."""
     from .scalars import PlainData  # late: it loads what programs without models and documents need not
 
-    test: Callable[[Any], bool] = PlainData(form).fits
-    return test
+    return PlainData(form).fits
 
 
 def _refuse_changed(value: Any, back: Any, form: str) -> None:

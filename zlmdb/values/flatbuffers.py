@@ -214,8 +214,7 @@ def load(view: T) -> T:
     """
     from .flat.view import load as whole
 
-    loaded: T = whole(view)
-    return loaded
+    return whole(view)
 
 
 def _is_storable(annotation: Any) -> bool:

@@ -105,8 +105,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
 
 def _packer(msgspec: Optional[ModuleType]) -> Encode:
     if msgspec is not None:
-        encode: Encode = msgspec.msgpack.Encoder().encode
-        return encode
+        return msgspec.msgpack.Encoder().encode
     msgpack = library("msgpack", "msgpack")
 
     # Its own conversion of datetimes goes through float, and is off by up to a second.

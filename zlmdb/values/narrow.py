@@ -97,8 +97,7 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
 
 def uuid_of_text(text: str) -> UUID:
     """The UUID that msgspec's decoders read of a *text*. Raises what they raise."""
-    found: UUID = library("msgspec", "msgspec").convert(text, UUID)
-    return found
+    return library("msgspec", "msgspec").convert(text, UUID)
 
 
 def rewriting(model: Model, fields: Collection[str], form: Any) -> Optional[tuple[Decode, Encode]]:

@@ -88,8 +88,7 @@ _BYTES_ONLY = ("pickle", "custom")  # the second is what methods of a map write
 def of_format(form: str, annotation: Any = Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
     """The serializer of values of type *annotation* in the format *form*, which is not pickle."""
     module, cls = _FORMATS[form]
-    made: Serializer[Any] = getattr(import_module(module, __package__), cls).for_type(annotation, localns=localns)
-    return made
+    return getattr(import_module(module, __package__), cls).for_type(annotation, localns=localns)
 
 
 def _wrapped(name: str, inner: str) -> Optional[Serializer[Any]]:
