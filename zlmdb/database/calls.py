@@ -84,7 +84,7 @@ class Calls(DatabaseState, Generic[S_co]):
             refuse_uncallable("run", fn)
         if not write or self._writes_alone():
             return self._run_alone(fn, write)
-        return self._group_commit().run(self, fn, self._opening.timeout)
+        return self._group_commit().run(self, fn, self._timeout)
 
     def _writes_alone(self) -> bool:
         """Whether nobody else in this process seems to write now, so that there is no group to join."""
@@ -173,7 +173,7 @@ class Calls(DatabaseState, Generic[S_co]):
         if isinstance(error, errors.DatabaseFull):
             # What another thread met since then may have been an error of another kind.
             full = error.size is not None
-            return write and self._open_store.grow(self._opening.timeout, grown, full=full)
+            return write and self._open_store.grow(self._timeout, grown, full=full)
         return isinstance(error, errors.Conflict) and self._open_store.engine.retry(error)
 
     # -- asyncio --------------------------------------------------------------------------------------------------

@@ -209,15 +209,12 @@ class AutoTable:
                     return
             except RUN_AGAIN:
                 pass
-        db.run(partial(self._put, key, value))
+        db.run(partial(self._apply, "__setitem__", (key, value), {}))
 
     def _share(self, key: Any, value: Any) -> None:
         """As `__setitem__`, where others write, too, whose commit may store this."""
         db = self._db
-        db._group_commit().run(db, partial(self._put, key, value), db._timeout)
-
-    def _put(self, key: Any, value: Any, tables: Any) -> None:
-        self._of(tables)[key] = value
+        db._group_commit().run(db, partial(self._apply, "__setitem__", (key, value), {}), db._timeout)
 
     def _write(self, method: str, *args: Any, **more: Any) -> Any:
         """The result of a *method* of the table, stored."""

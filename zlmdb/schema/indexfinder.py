@@ -92,8 +92,9 @@ class IndexFinder:
             from .links import unknown_referrers  # late: few schemas have links
 
             undeletable = unknown_referrers(slot, declared) or None
+        adopted = {name: definition.get("table") for name, definition in slot.indexes.items()}
         return FileIndexes(
-            gone, unknown, _adopted(slot) if slot.indexes else {}, older, found.refused, unwritable, undeletable,
+            gone, unknown, adopted, older, found.refused, unwritable, undeletable,
             _NONE if not slot.building else frozenset(slot.building) - gone,
         )  # fmt: skip
 
@@ -104,8 +105,3 @@ class IndexFinder:
             name for name, record in slot.attached.items() if self._declared.strict and record.get("target") not in ours
         ]
         return (*(name for name, one in slot.indexes.items() if self._known.get(name) != one), *attached)
-
-
-def _adopted(slot: Slot) -> dict[str, Optional[str]]:
-    """The tables of zlmdb 26 that declared indexes use, by the name of the index."""
-    return {name: definition.get("table") for name, definition in slot.indexes.items()}

@@ -136,19 +136,11 @@ class DocumentSerializer(FunctionSerializer[T]):
         decode: Decode = unpack if unmarshal is None else lambda data: unmarshal(unpack(data))
         return encode, decode
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy that calls *marshal* before writing and *unmarshal* after reading; each may be left out."""
-        refuse_callables(self.name, {"build": build, "cast": cast})
-        if marshal is None and unmarshal is None:
-            return self
-        given: dict[str, Any] = {**self._given, "marshal": marshal, "unmarshal": unmarshal}
-        return type(self)(**given)
+    def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
+        """A copy that calls ``marshal`` before writing and ``unmarshal`` after reading; each may be left out."""
+        refuse_callables(self.name, callables, ("marshal", "unmarshal"))
+        given = {name: one for name, one in callables.items() if one is not None}
+        return type(self)(**{**self._given, "marshal": None, "unmarshal": None, **given}) if given else self
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
         said = super()._refusal(verb, what, error)
