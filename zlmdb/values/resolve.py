@@ -83,6 +83,7 @@ _FORMATS = {
     "flatbuffers": (".flatbuffers", "FlatBuffersSerializer"),
 }
 _BYTES_ONLY = ("pickle", "custom")  # the second is what methods of a map write
+_MOST_NESTED = 20  # wrappers in each other: a file may say anything, and each is a call
 
 
 def of_format(form: str, annotation: Any = Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -122,7 +123,7 @@ def from_name(name: str) -> Serializer[Any]:
     if name in _FORMATS:
         return of_format(name)
     parts = re.fullmatch(r"(\w+)\((.+)\)", name)
-    found = None if parts is None else _wrapped(parts[1], parts[2])
+    found = None if parts is None or name.count("(") > _MOST_NESTED else _wrapped(parts[1], parts[2])
     if found is not None:
         return found
     raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")
