@@ -332,8 +332,7 @@ class Operations(DatabaseState):
         """
         from ..feed.changes import Changes
 
-        found: Changes[Any, Any] = Changes(self, table, after, consumer, timeout)
-        return found
+        return Changes(self, table, after, consumer, timeout)
 
     def drop_feed(self, table: str, /) -> int:
         """Drop the change feed of *table*, with its changes and consumers; returns the number of its last change.

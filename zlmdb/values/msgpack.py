@@ -65,8 +65,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         made = narrowed(self._given[0], paths, msgspec)
         if made is None:
             return None
-        decode: Decode = msgspec.msgpack.Decoder(made).decode
-        return decode
+        return msgspec.msgpack.Decoder(made).decode
 
     def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
         msgspec = find_msgspec()
