@@ -139,7 +139,7 @@ class DocumentSerializer(FunctionSerializer[T]):
     def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
         """A copy that calls ``marshal`` before writing and ``unmarshal`` after reading; each may be left out."""
         refuse_callables(self.name, callables, ("marshal", "unmarshal"))
-        given = {name: one for name, one in callables.items() if one is not None}
+        given: dict[str, Any] = {name: one for name, one in callables.items() if one is not None}
         return type(self)(**{**self._given, "marshal": None, "unmarshal": None, **given}) if given else self
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
