@@ -139,8 +139,10 @@ class DocumentSerializer(FunctionSerializer[T]):
     def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
         """A copy that calls ``marshal`` before writing and ``unmarshal`` after reading; each may be left out."""
         refuse_callables(self.name, callables, ("marshal", "unmarshal"))
-        given: dict[str, Any] = {name: one for name, one in callables.items() if one is not None}
-        return type(self)(**{**self._given, "marshal": None, "unmarshal": None, **given}) if given else self
+        if all(one is None for one in callables.values()):
+            return self
+        given: dict[str, Any] = {**self._given, "marshal": None, "unmarshal": None, **callables}
+        return type(self)(**{name: given[name] for name in self._given})
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
         said = super()._refusal(verb, what, error)
