@@ -332,7 +332,8 @@ class Operations(DatabaseState):
         """
         from ..feed.changes import Changes
 
-        return Changes(self, table, after, consumer, timeout)
+        found: Changes[Any, Any] = Changes(self, table, after, consumer, timeout)
+        return found
 
     def drop_feed(self, table: str, /) -> int:
         """Drop the change feed of *table*, with its changes and consumers; returns the number of its last change.
