@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -13,7 +14,7 @@ import zlmdb
 from tests.test_keys import ATOM_KEYS
 from zlmdb import desc
 from zlmdb.errors import DecodeError, EncodeError
-from zlmdb.keys import ATOMS, KeyCodec, TupleKey, from_name, key_codec
+from zlmdb.keys import ATOMS, BytesKey, KeyCodec, TupleKey, from_name, key_codec
 from zlmdb.keys.descending import DescendingKey
 from zlmdb.keys.plain import BlobKey, IntKey, StrKey
 from zlmdb.operations.keytext import from_plain, to_plain
@@ -141,6 +142,17 @@ def test_texts_begin_and_end_in_a_descending_index() -> None:
         with pytest.raises(zlmdb.DuplicateKey):
             t.books[9] = Book("a", 9, "ABC")
         assert list(t.books.by_year.select(10**30, -(10**30)).keys()) == [4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("codec", [BytesKey(3), BlobKey()], ids=["bytes3", "bytes"])
+def test_bytes_with_a_nul_in_them_begin_as_they_do_in_ascending_order(codec: KeyCodec[bytes]) -> None:
+    keys = [bytes(key) for key in itertools.product((0, 1, 255), repeat=3)]
+    last, first = DescendingKey(codec), TupleKey([DescendingKey(codec), IntKey()])
+    for start in (b"", b"\0", b"\1", b"\0\0", b"\0\1", b"\1\0", b"\xff\0", b"\0\0\0"):
+        wanted = [key for key in keys if key.startswith(start)]
+        for made, encoded in ((last, last.encode), (first, lambda key: first.encode((key, 1)))):
+            lower, upper = made.span(startswith=start)
+            assert [key for key in keys if lower <= encoded(key) < upper] == wanted
 
 
 def test_an_order_and_its_mirror_come_from_the_index() -> None:

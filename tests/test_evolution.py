@@ -18,6 +18,8 @@ import pytest
 import zlmdb
 from zlmdb.schema import contents, indexbuilding
 from zlmdb.values import U16, Id, InStruct, fields
+from zlmdb.values.description import checked_description
+from zlmdb.values.recorded import recorded
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -1194,3 +1196,21 @@ def test_structs_store_what_equals_their_default_as_it_may_change(path: Path) ->
         start(place, old, old(), old(7), form=form)
         with zlmdb.open(place, schema(new, form)) as db, db.read() as t:
             assert [user.age for user in t.users.values()] == [5, 7]
+
+
+@pytest.mark.parametrize(
+    ("kind", "described"),
+    [
+        ("map", {"name": "a", "type": ["frozen", "int"]}),
+        ("map", {"name": "a", "type": ["stored as", "int", "u128"]}),
+        ("map", {"name": "a", "type": ["list"]}),
+        ("list", {"name": "not a name", "type": "int"}),
+        ("ids", {"name": "a", "type": "int", "id": "first"}),
+    ],
+)
+@pytest.mark.parametrize("codec", ["json", "cbor"])
+def test_fields_that_a_newer_version_describes_are_not_made_but_left_to_plain_data(
+    codec: str, kind: str, described: dict[str, Any]
+) -> None:
+    found = checked_description({"type": ["model", 0], "models": [{"kind": kind, "fields": [described]}]})
+    assert recorded(codec, found) is None

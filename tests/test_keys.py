@@ -1022,7 +1022,19 @@ def test_annotations_that_are_nearly_a_key_type_are_answered_with_what_to_write(
 
 
 @pytest.mark.parametrize(
-    "name", ["", "integer", "tuple()", "tuple(int", "tuple(int,)", "bytes0", "uuid)", "tuple(int))"]
+    "name",
+    [
+        "",
+        "integer",
+        "tuple()",
+        "tuple(int",
+        "tuple(int,)",
+        "bytes0",
+        "uuid)",
+        "tuple(int))",
+        "desc(" * 5000 + "int" + ")" * 5000,
+    ],
+    ids=lambda name: name[:12],
 )
 def test_unknown_names_raise_a_value_error(name: str) -> None:
     with pytest.raises(ValueError, match="there is no key type named"):

@@ -166,6 +166,40 @@ def test_a_table_of_the_old_name_may_be_begun_by_a_program_that_knows_the_new_on
             assert (dict(t.people), dict(t.users)) == ({1: ANN, 2: BOB}, {"n": 1})
 
 
+class Wide(People, name="wide", was="people"): ...
+
+
+class Narrow(zlmdb.Table[str, str], name="users"): ...
+
+
+class Moved(zlmdb.Schema):
+    people: People
+    wide: Wide
+    users: Narrow
+    labels: Labels
+
+
+def test_a_table_takes_the_name_that_another_one_leaves_in_the_same_opening(path: Path) -> None:
+    class Others(Users, name="people"): ...
+
+    class Before(Old):
+        people: Others
+
+    other = User("Cid", 40)
+    with zlmdb.open(path, Before) as db, db.write() as t:
+        t.people[9] = other
+    for option in ({"readonly": True}, {"create": False}, {}, {}):
+        with zlmdb.open(path, Moved, **option) as db, db.read() as t:
+            assert (dict(t.wide), dict(t.people)) == ({9: other}, {1: ANN, 2: BOB})
+            assert (t.wide.by_name["Cid"], t.people.by_name["Ann"]) == (other, ANN)
+            if option:
+                with pytest.raises(zlmdb.SchemaMismatch, match="'users'.* the file is now called 'people': open it"):
+                    dict(t.users)
+            else:
+                assert dict(t.users) == {}
+                assert db.check().ok
+
+
 def test_links_follow_a_renamed_table(tmp_path: Path) -> None:
     @dataclass
     class Pet:

@@ -136,8 +136,7 @@ def lacking(holder: object, name: str) -> AttributeError:
     error: Any = AttributeError(text or has_no(holder, name))
     if text:
         error.name = name  # else Python would add the object, and then a suggestion of its own
-    made: AttributeError = error
-    return made
+    return error
 
 
 def tell_calls(advice: Mapping[str, str]) -> None:

@@ -43,8 +43,7 @@ class ClassicSelection(Selection[K, V], Generic[K, V, R]):
             rows = iter(self.values())
         else:
             rows = (None for _ in self.keys())
-        found: Iterator[R] = rows
-        return found
+        return rows
 
     def __next__(self) -> R:
         if self._rows is None:

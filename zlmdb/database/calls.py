@@ -84,8 +84,7 @@ class Calls(DatabaseState, Generic[S_co]):
             refuse_uncallable("run", fn)
         if not write or self._writes_alone():
             return self._run_alone(fn, write)
-        result: R = self._group_commit().run(self, fn, self._opening.timeout)
-        return result
+        return self._group_commit().run(self, fn, self._timeout)
 
     def _writes_alone(self) -> bool:
         """Whether nobody else in this process seems to write now, so that there is no group to join."""
@@ -108,8 +107,7 @@ class Calls(DatabaseState, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        future: Future[R] = self._group_commit().submit(self, fn)
-        return future
+        return self._group_commit().submit(self, fn)
 
     async def arun(self, fn: Callable[[S_co], R], /) -> R:
         """Run *fn* like `run` in an asyncio program; the event loop continues meanwhile.
@@ -147,8 +145,7 @@ class Calls(DatabaseState, Generic[S_co]):
         if self._groups is None:
             from ..store.groups import Groups  # late: a program with one writer does not need it
 
-            groups: Groups = self.__dict__.setdefault("_groups", Groups(self._open_store))
-            return groups
+            return self.__dict__.setdefault("_groups", Groups(self._open_store))
         return self._groups
 
     def _run_alone(self, fn: Callable[[S_co], R], write: bool) -> R:
@@ -176,7 +173,7 @@ class Calls(DatabaseState, Generic[S_co]):
         if isinstance(error, errors.DatabaseFull):
             # What another thread met since then may have been an error of another kind.
             full = error.size is not None
-            return write and self._open_store.grow(self._opening.timeout, grown, full=full)
+            return write and self._open_store.grow(self._timeout, grown, full=full)
         return isinstance(error, errors.Conflict) and self._open_store.engine.retry(error)
 
     # -- asyncio --------------------------------------------------------------------------------------------------

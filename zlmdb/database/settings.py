@@ -71,8 +71,7 @@ class Settings(DatabaseState):
     def lib_version(self) -> Optional[str]:
         """The LMDB format of the open file, "0.9" or "1.0"; None in memory; while closed, the requested format."""
         if self._store is None:
-            found: Optional[str] = self._option("lib_version", None)
-            return found
+            return self._option("lib_version", None)
         return self._open_store.engine.file_version(self._open_store.environment)
 
     @property

@@ -66,7 +66,7 @@ class Attaching(DatabaseState):
             self._open_store if store is None else store,
             list(map(_declaration_of, declared.values())),
             create=create,
-            timeout=self._opening.timeout,
+            timeout=self._timeout,
             drop_indexes=self._opening.drop_indexes,
             migrating=migrating,
             build=self._opening.build_indexes,
@@ -139,7 +139,7 @@ class Attaching(DatabaseState):
         opening = self._opening
         declared = [one for _, one in parts.values()]
         try:
-            storages = attach(self._open_store, declared, create=opening.create, timeout=opening.timeout)
+            storages = attach(self._open_store, declared, create=opening.create, timeout=self._timeout)
         except errors.NestedTransaction as error:
             raise errors.NestedTransaction(
                 f"table {name!r} cannot be made inside a write transaction of this thread: call "
@@ -182,7 +182,7 @@ class Attaching(DatabaseState):
                 f"{self._opening.path!r} is open more than once in this process: close the others first"
             )
         declared = {one.name: (one, self._storages[name][1]) for name, (_, one) in declarations(self._schema).items()}
-        count = adopt(store, declared, self._opening.timeout)
+        count = adopt(store, declared, self._timeout)
         self._opening = self._opening._replace(layout="tables", create=True)
         self._attach_again()
         return count
@@ -220,9 +220,7 @@ class Attaching(DatabaseState):
         return pmap
 
     def _classic_storage(self, pmap: PersistentMap[Any, Any], *, record: bool = True) -> Storage[Any, Any]:
-        [storage] = attach(
-            self._open_store, [pmap._declaration()], create=record, timeout=self._opening.timeout, maps=True
-        )
+        [storage] = attach(self._open_store, [pmap._declaration()], create=record, timeout=self._timeout, maps=True)
         return storage
 
     def _refuse_in_transaction(self, klass: type) -> None:

@@ -50,7 +50,8 @@ class DescendingKey(KeyCodec[Any]):
         return -self.inner.side(key)
 
     def beginning(self, start: Any) -> bytes:
-        return escape(self.inner.beginning(start)).translate(_COMPLEMENT)
+        data = self.inner.beginning(start)
+        return (data if self.width is not None else escape(data)).translate(_COMPLEMENT)
 
     def classic(self) -> KeyCodec[Any]:
         return DescendingKey(self.inner.classic())

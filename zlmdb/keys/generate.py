@@ -43,8 +43,7 @@ def encode(key):
     return prefix + general(key)
 """
     subject = f"{name} after {prefix.hex()}" if prefix else name
-    encode: Callable[[Any], bytes] = _ENCODING.functions(subject, source, names)["encode"]
-    return encode
+    return _ENCODING.functions(subject, source, names)["encode"]
 
 
 def _terms(parts: Sequence[Part], prefix: bytes, names: dict[str, Any]) -> list[str]:
@@ -89,8 +88,7 @@ def make_decoder(name: str, shape: str, parts: Sequence[Part]) -> Callable[[Data
         values[f"k{i}"] = inline.unpack.format(x=f"k{i}", codec=f"c{i}")
     built = re.sub(r"k\d+", lambda found: values[found[0]], shape)
     body = "\n    ".join([*lines, f"return {built}"])
-    decode: Callable[[Data], Any] = _DECODING.functions(name, f"def decode(data):\n    {body}\n", names)["decode"]
-    return decode
+    return _DECODING.functions(name, f"def decode(data):\n    {body}\n", names)["decode"]
 
 
 def make_reader(

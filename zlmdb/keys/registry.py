@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, get_args, g
 from uuid import UUID
 
 from ..late import FROZEN, is_of_freezegun
+from ..shown import shortened
 from .base import KeyCodec
 from .choices import enum_key, literal_key
 from .dates import DateKey, DatetimeKey
@@ -68,6 +69,7 @@ ATOMS: Sequence[KeyCodec[Any]] = [*PLAIN.values(), DECIMAL, *(alias.__metadata__
 
 # Of two with one name the plain one, which refuses None.
 _BY_NAME: dict[str, KeyCodec[Any]] = {codec.name: codec for codec in reversed(ATOMS)}
+_MOST_NESTED = 100  # a file may say anything, and each part is a call
 _BYTES = r"bytes([1-9]\d{0,8})"
 _SUPPORTED = (
     "int, str, bytes, bool, float, UUID, datetime, date, time, timedelta, Decimal, Enum, Literal, "
@@ -81,8 +83,7 @@ def codec_of(annotation: Any) -> KeyCodec[Any]:
     extras: Sequence[Any] = getattr(annotation, "__metadata__", ())
     for extra in reversed(extras):
         if issubclass(type(extra), KeyCodec):
-            codec: KeyCodec[Any] = extra
-            return codec
+            return extra
     if get_origin(annotation) is Annotated:
         return codec_of(get_args(annotation)[0])
     if get_origin(annotation) is Literal:
@@ -128,6 +129,8 @@ def from_name(name: str) -> KeyCodec[Any]:
 
     Raises `ValueError` for a name that this version does not know.
     """
+    if name.count("(") > _MOST_NESTED:
+        raise ValueError(f"there is no key type named {shortened(name)}, of so many parts in each other")
     if name.startswith("tuple(") and name.endswith(")"):
         return TupleKey([from_name(part) for part in _split(name[len("tuple(") : -1])])
     if name.startswith("desc(") and name.endswith(")"):

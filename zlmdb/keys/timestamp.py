@@ -117,5 +117,4 @@ class TimestampKey(KeyCodec["numpy.datetime64"]):
         now = time.time_ns()
         if last is not None:
             now = max(now, self._nanoseconds(last) + 1)
-        key: numpy.datetime64 = _numpy().datetime64(now, "ns")
-        return key
+        return _numpy().datetime64(now, "ns")

@@ -153,7 +153,7 @@ def file_of(engine: Engine) -> str:
 
 
 def _refuse_transactions(of: Store) -> None:
-    if _are_open(of):  # perhaps what an interrupt has left open
+    if any(one.active for one in of.live.alive()):  # perhaps what an interrupt has left open
         of.end_leftovers()
     live = [one for one in of.live.alive() if one.active]
     if live or of.reads:
@@ -162,10 +162,6 @@ def _refuse_transactions(of: Store) -> None:
             f"compact()",
             path=of.engine.path,
         )
-
-
-def _are_open(of: Store) -> bool:
-    return any(one.active for one in of.live.alive())
 
 
 def _size(of: Store) -> int:

@@ -208,8 +208,7 @@ class Writer:
 
     def put(self, keyspace: Keyspace, key: bytes, data: bytes) -> bool:
         """Store a record under the engine's *key*, without the prefix of *keyspace*; False if there is one."""
-        stored: bool = self._txn.put(keyspace.prefix + key, data, overwrite=False, db=self._handle(keyspace.space))
-        return stored
+        return self._txn.put(keyspace.prefix + key, data, overwrite=False, db=self._handle(keyspace.space))
 
     def _handle(self, space: Optional[bytes]) -> Handle:
         if space not in self._handles and space is not None:

@@ -305,12 +305,9 @@ class _Target:
                     table=self._name,
                     key=key,
                 ) from error
-        encoded = bytes.fromhex(key) if self._codec is None else self._encoded(self._codec, key)
+        encoded = bytes.fromhex(key) if self._codec is None else self._codec.encode(from_plain(self._codec, key))
         if not self._filling.put(self._keyspace, encoded, data):
             raise errors.DuplicateKey(f"table {self._name!r}: the stream has the key {key!r} twice", key=key)
-
-    def _encoded(self, codec: KeyCodec[Any], plain: Any) -> bytes:
-        return codec.encode(from_plain(codec, plain))
 
     def _store_entry(self, record: dict[str, Any]) -> None:
         """Store the entry of an index, after a look at the record that it is of."""

@@ -34,7 +34,7 @@ from ..tables.storage import Storage
 from ..tables.table import Table
 from ..tables.upkeep import build
 from .linked import check_links
-from .progress import EVERY, Progress, Told
+from .progress import Progress, Told, counted
 
 if TYPE_CHECKING:
     from .keptrecords import KeptRecords
@@ -63,8 +63,7 @@ class Step(NamedTuple):
     @property
     def txn(self) -> Transaction:
         """The engine's transaction, for writing."""
-        raw: Transaction = self.t.txn._engine_txn
-        return raw
+        return self.t.txn._engine_txn
 
     @property
     def catalogue(self) -> Catalogue:
@@ -224,8 +223,9 @@ class OldTable(Mapping[Any, Any]):
             self._rows = self._rows if kept is None else kept
 
     def __getitem__(self, key: Any) -> Any:
-        found = self._rows.get(self._keyspace.prefix + self._key.encode(key), None, self._db())
-        if found is None or self._handle is None:
+        raw = self._keyspace.prefix + self._key.encode(key)
+        found = None if self._handle is None else self._rows.get(raw, None, self._handle[0])
+        if found is None:
             raise KeyError(key)
         return self._decoded(key, found)
 
@@ -245,12 +245,9 @@ class OldTable(Mapping[Any, Any]):
 
     def rows(self) -> Iterator[tuple[bytes, Any, Any]]:
         """The encoded key, the key and the plain data of each record; reports the progress."""
-        step, total = self._step, len(self)
-        for count, (encoded, key, data) in enumerate(self._records(), 1):
+        step = self._step
+        for encoded, key, data in counted(self._records(), f"{step.name}: {self._slot.name}", step.told, len(self)):
             yield encoded, key, self._decoded(key, data)
-            if count % EVERY == 0:
-                step.told(Progress(f"{step.name}: {self._slot.name}", count, total))
-        step.told(Progress(f"{step.name}: {self._slot.name}", total, total))
 
     def _records(self) -> Iterator[tuple[bytes, Any, Any]]:
         if self._handle is None:
@@ -258,9 +255,6 @@ class OldTable(Mapping[Any, Any]):
         skip = len(self._keyspace.prefix)
         for encoded, data in prefixed(self._rows.cursor(self._handle[0]), self._keyspace.prefix):
             yield bytes(encoded), self._key.decode(bytes(encoded)[skip:]), data
-
-    def _db(self) -> Handle:
-        return None if self._handle is None else self._handle[0]
 
     def _decoded(self, key: Any, data: Any) -> Any:
         try:

@@ -67,11 +67,10 @@ def attach(
         storage = storage_of(store, catalogue, contents.slots, declared)
         storage.snapshot, storage.opening = contents.snapshot, opening
         storages.append(storage)
-        slot = contents.slots.get(declared.name)
-        if slot is not None and slot.name != declared.name:
-            from .renamedtables import read_only  # late: a table has its former name until somebody writes
+        if found.former:
+            from .renamedtables import restrict  # late: tables have their former names until somebody writes
 
-            read_only(storage, slot.name)
+            restrict(storage, contents.slots, found.former)
     if shapes:
         from .creation import record_shapes  # late: a file gets the shape of a table once
 
@@ -96,14 +95,11 @@ def _compared(
 ) -> _Compared:
     """Compare *declarations* with the tables of the file. Raises `SchemaMismatch`, unless *migrating*."""
     found = _Compared([], {}, {})
+    left = dict(slots)
+    while slots and _take_over(left, declarations, found.former):
+        pass  # a table that gets another name may leave its own to one that follows
     for declared in declarations:
-        slot = slots.get(declared.name)
-        if slot is None and slots:
-            from .renamedtables import former_slot  # late: most programs have the tables of their files
-
-            slot = former_slot(slots, declared, declarations)
-            if slot is not None:
-                found.former[slot.name] = declared.name
+        slot = next((slots[old] for old, new in found.former.items() if new == declared.name), left.get(declared.name))
         reason = mismatch(store, slot, declared)
         if reason is None:
             found.fitting.append(declared)
@@ -112,6 +108,20 @@ def _compared(
         else:
             raise errors.SchemaMismatch(reason, table=declared.name)
     return found
+
+
+def _take_over(left: dict[str, Slot], declarations: Sequence[Declaration], former: dict[str, str]) -> bool:
+    """Move one table of *left* that a declaration has under another name to *former*; whether there was one."""
+    for declared in declarations:
+        if declared.name not in left and declared.name not in former.values():
+            from .renamedtables import former_slot  # late: most programs have the tables of their files
+
+            slot = former_slot(left, declared, declarations)
+            if slot is not None:
+                former[slot.name] = declared.name
+                del left[slot.name]
+                return True
+    return False
 
 
 class _Change(NamedTuple):
@@ -134,8 +144,8 @@ class _Change(NamedTuple):
             from .renamedtables import rename as rename_tables  # late, as above
 
             return change_contents(self.store, partial(rename_tables, self.catalogue, former), self.timeout)
-        renamed = {new: contents.slots[old] for old, new in former.items()}
-        return contents._replace(slots={**contents.slots, **renamed})
+        kept = {name: slot for name, slot in contents.slots.items() if name not in former}
+        return contents._replace(slots={**kept, **{new: contents.slots[old] for old, new in former.items()}})
 
     def is_urgent(self, contents: Contents) -> bool:
         """Whether the tables cannot be used before the file has what it lacks."""

@@ -120,8 +120,7 @@ class AutoTables:
                     f"and t[{name!r}] for a table of the file"
                 )
             raise AttributeError(f"the schema declares no table {name!r}; {nearest(name, db._storages)}")
-        table: AutoTable = self.__dict__.setdefault(name, self._table(name))
-        return table
+        return self.__dict__.setdefault(name, self._table(name))
 
     def __getitem__(self, name: Any) -> AutoTable:
         if isinstance(name, MadeTable):
@@ -210,15 +209,12 @@ class AutoTable:
                     return
             except RUN_AGAIN:
                 pass
-        db.run(partial(self._put, key, value))
+        db.run(partial(self._apply, "__setitem__", (key, value), {}))
 
     def _share(self, key: Any, value: Any) -> None:
         """As `__setitem__`, where others write, too, whose commit may store this."""
         db = self._db
-        db._group_commit().run(db, partial(self._put, key, value), db._timeout)
-
-    def _put(self, key: Any, value: Any, tables: Any) -> None:
-        self._of(tables)[key] = value
+        db._group_commit().run(db, partial(self._apply, "__setitem__", (key, value), {}), db._timeout)
 
     def _write(self, method: str, *args: Any, **more: Any) -> Any:
         """The result of a *method* of the table, stored."""
@@ -264,8 +260,7 @@ class AutoTable:
 
     def put_many(self, items: Iterable[tuple[Any, Any]], /, *, append: bool = False) -> int:
         """As `Table.put_many`, all in one transaction."""
-        count: int = self._write("put_many", items if isinstance(items, Mapping) else list(items), append=append)
-        return count
+        return self._write("put_many", items if isinstance(items, Mapping) else list(items), append=append)
 
     def update(self, *other: Any, **more: Any) -> None:
         """As of a dict, all in one transaction."""

@@ -224,7 +224,7 @@ def _is_union(kind: Type) -> bool:
 
 
 def _members(kind: Type) -> list[Type]:
-    return kind[1:] if isinstance(kind, list) and kind[0] == "union" else [kind]
+    return [*kind[1:]] if _is_union(kind) else [kind]
 
 
 def may_read(stored: Type, wanted: Type) -> bool:

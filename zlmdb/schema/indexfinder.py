@@ -62,8 +62,7 @@ class IndexFinder:
                 older = slot is None and same_file and txn.id() <= self._latest  # than the table
                 verdict = FileIndexes() if older else self._verdict(slot or Slot(self._name, 1), moved)
             self._seen = era, now, verdict
-        found: FileIndexes = verdict
-        return found
+        return verdict
 
     def _verdict(self, slot: Slot, moved: bool = False) -> FileIndexes:
         if moved or (slot.key is None and self._key is not None):
@@ -93,8 +92,9 @@ class IndexFinder:
             from .links import unknown_referrers  # late: few schemas have links
 
             undeletable = unknown_referrers(slot, declared) or None
+        adopted = {name: definition.get("table") for name, definition in slot.indexes.items()}
         return FileIndexes(
-            gone, unknown, _adopted(slot) if slot.indexes else {}, older, found.refused, unwritable, undeletable,
+            gone, unknown, adopted, older, found.refused, unwritable, undeletable,
             _NONE if not slot.building else frozenset(slot.building) - gone,
         )  # fmt: skip
 
@@ -105,8 +105,3 @@ class IndexFinder:
             name for name, record in slot.attached.items() if self._declared.strict and record.get("target") not in ours
         ]
         return (*(name for name, one in slot.indexes.items() if self._known.get(name) != one), *attached)
-
-
-def _adopted(slot: Slot) -> dict[str, Optional[str]]:
-    """The tables of zlmdb 26 that declared indexes use, by the name of the index."""
-    return {name: definition.get("table") for name, definition in slot.indexes.items()}

@@ -218,8 +218,7 @@ class Several(Generic[K, V]):
     def _of(self, number: int, **bounds: Any) -> Selection[Any, Any]:
         """The entries of the key with *number*."""
         values: Any = self._values
-        chosen: Selection[Any, Any] = values.select(prefix=(number,), **bounds)
-        return chosen
+        return values.select(prefix=(number,), **bounds)
 
     def _store(self, key: K, number: Optional[int], entry: Callable[[int], Any], value: Any) -> None:
         """Store *value* under what *entry* makes of the number of *key*, which it gets if it has none.

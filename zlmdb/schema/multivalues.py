@@ -67,18 +67,15 @@ class Values(NoList, Generic[K, V]):
 
     def clear(self) -> int:
         """Delete all values; returns their number."""
-        deleted: int = self._table._delete(self._key)
-        return deleted
+        return self._table._delete(self._key)
 
     def add(self, value: V, /) -> bool:
         """Add *value* unless it is there; whether it was added."""
-        added: bool = self._table.add(self._key, value)
-        return added
+        return self._table.add(self._key, value)
 
     def discard(self, value: V, /) -> bool:
         """Remove *value*; whether it was there."""
-        removed: bool = self._table.discard(self._key, value)
-        return removed
+        return self._table.discard(self._key, value)
 
     def remove(self, value: V, /) -> None:
         """Remove *value*. Raises `KeyError` if it is not there."""
@@ -190,8 +187,7 @@ class Taken(Reads[V]):
     def last(self) -> Optional[V]:
         """The last value; None when there is none."""
         entry = self._selection.keys().last()
-        value: Optional[V] = None if entry is None else entry[1]
-        return value
+        return None if entry is None else entry[1]
 
     def count(self) -> int:
         """How many values there are."""

@@ -70,8 +70,7 @@ def _storage(store: Store, name: str, key: KeyCodec[Any], value: Serializer[Any]
 def flags_of(store: Store, handle: Handle) -> Mapping[str, bool]:
     """How LMDB sorts and stores the records of a sub-database."""
     with store.reading() as txn:
-        flags: Mapping[str, bool] = handle.flags(txn)
-        return flags
+        return handle.flags(txn)
 
 
 def _usable(flags: Mapping[str, bool]) -> FileIndexes:

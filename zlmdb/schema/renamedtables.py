@@ -41,12 +41,23 @@ def former_slot(
     return None
 
 
-def read_only(storage: Storage[Any, Any], old: str) -> None:
-    """Refuse writes to a table that still has its former name *old* in the file."""
+def restrict(storage: Storage[Any, Any], slots: Mapping[str, Slot], former: Mapping[str, str]) -> None:
+    """Refuse writes to a table that still has its former name in the file, and all use of one that is to get that name.
+
+    *former* has the new names by the old ones; *slots* has tables that are not renamed yet under the new ones.
+    """
+    name = storage.name
+    slot = slots.get(name)
+    said = "it to write, without create=False, to rename it"
+    limits: dict[str, Any]
+    if slot is not None and slot.name != name:
+        limits = {"unwritable": f"the table is called {slot.name!r} in the file: open {said}"}
+    elif slot is None and name in former and slots[former[name]].name == name:
+        limits = {"unreadable": f"the table of this name in the file is now called {former[name]!r}: open {said}"}
+    else:
+        return
     storage.find_indexes = None
-    storage.file_indexes = storage.file_indexes._replace(
-        unwritable=f"the table is called {old!r} in the file: open it to write, without create=False, to rename it"
-    )
+    storage.file_indexes = storage.file_indexes._replace(**limits)
 
 
 def rename(

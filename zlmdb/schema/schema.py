@@ -131,8 +131,7 @@ class Schema:
     @property
     def txn(self) -> Transaction:
         """The transaction: ``t.txn.commit()``, ``t.txn.abort()``, ``t.txn.savepoint()``."""
-        txn: Transaction = self._unit.txn
-        return txn
+        return self._unit.txn
 
     def __enter__(self) -> Self:
         unit = self._unit

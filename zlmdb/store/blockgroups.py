@@ -95,8 +95,7 @@ class Turn:
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is woken; False when so many *seconds* have passed."""
-        woken: bool = self._called.acquire(timeout=seconds)
-        return woken
+        return self._called.acquire(timeout=seconds)
 
     def outcome(self) -> Optional[Exception]:
         """Give the transaction back, and wait for the commit. What it failed with, as an object for this thread."""

@@ -32,8 +32,7 @@ def decode(store: Store, key: bytes, data: bytes) -> dict[str, Any]:
     """The definitions in the record *key*, by table: not to be changed. Raises `DecodeError` if they are damaged."""
     known = store.definitions.get(key)
     if known is not None and known[0] == data:
-        decoded: dict[str, Any] = known[1]
-        return decoded
+        return known[1]
     found: dict[str, Any] = layout.decode(data)
     try:
         for record in found.values():

@@ -116,8 +116,7 @@ class Submitted(Future[R]):
         while made is _FINISHING:  # by a thread that is in the next lines of `set_result`
             time.sleep(0)
             made = space["made"]
-        found: Condition = made
-        return found
+        return made
 
     _condition: Any = property(_take_condition)
 
@@ -146,8 +145,7 @@ class Submitted(Future[R]):
     def result(self, timeout: Optional[float] = None) -> R:
         """What the function has returned; raises what it has raised. Raises `TimeoutError` after *timeout* seconds."""
         if self._state == FINISHED and self._exception is None:
-            found: R = self._result
-            return found
+            return self._result
         return super().result(self._wait(timeout))
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:

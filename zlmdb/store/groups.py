@@ -136,8 +136,7 @@ class Groups:
     def _make_desks(self) -> Desks:
         from .asyncfutures import Desks  # late: not every program uses it
 
-        desks: Desks = self.__dict__.setdefault("_desks", Desks(self))
-        return desks
+        return self.__dict__.setdefault("_desks", Desks(self))
 
     def _submit(self, db: Runs, member: Member) -> None:
         if self._closing and threading.current_thread() not in self._workers:  # else `close` might never end

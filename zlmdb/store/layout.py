@@ -65,8 +65,7 @@ class Traits(NamedTuple):
         """The codec that writes, in a file of the layout, the keys or values of *codec*."""
         if self.by_name:
             return codec
-        classic: C = codec.classic()
-        return classic
+        return codec.classic()
 
 
 TRAITS: dict[Layout, Traits] = {

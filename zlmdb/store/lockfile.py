@@ -104,8 +104,7 @@ def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
 
     Raises `BlockingIOError` or `PermissionError` if another process has it.
     """
-    found: int = _LOCK.unpack(fcntl.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
-    return found
+    return _LOCK.unpack(fcntl.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
 
 
 def make_room(file: int) -> mmap.mmap:

@@ -17,8 +17,7 @@ class RawRecords(TransactionState):
 
     def id(self) -> int:
         """The number of the snapshot that this transaction reads, or of the one that it writes."""
-        number: int = self._engine_txn.id()
-        return number
+        return self._engine_txn.id()
 
     def get(self, key: bytes) -> Any:
         """The stored bytes of the raw *key* (slot, u16 big-endian, then the encoded key); None if there are none."""

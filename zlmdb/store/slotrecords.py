@@ -79,8 +79,7 @@ def checked_feed(feed: Any) -> dict[str, Any]:
     """*feed*, if it is a valid record of a change feed. Raises TypeError."""
     if not is_a(feed, dict) or type(feed.get("after")) is not int or feed["after"] < 0:
         raise TypeError(f"its feed is none: {feed!r}")
-    found: dict[str, Any] = feed
-    return found
+    return feed
 
 
 def _checked_building(building: Any) -> dict[str, dict[str, Any]]:
@@ -88,8 +87,7 @@ def _checked_building(building: Any) -> dict[str, dict[str, Any]]:
     for name, one in building.items():
         if not (is_a(name, str) and is_a(one["after"], bytes) and type(one["records"]) is int):
             raise TypeError(f"how far an index is built is not said: {one!r}")
-    found: dict[str, dict[str, Any]] = dict(building)
-    return found
+    return dict(building)
 
 
 def _check_texts(members: Iterable[tuple[str, Any]]) -> None:

@@ -41,7 +41,7 @@ class ArraySerializer(Serializer[Any]):
     """Tells it from other serializers where it is not imported."""
 
     def __init__(self, dtype: Any = None, *, shape: Optional[Sequence[Optional[int]]] = None) -> None:
-        self.dtype: Any = None if dtype is None else _storable(library("numpy", "zlmdb[numpy]").dtype(dtype))
+        self.dtype: Any = None if dtype is None else _storable(_numpy().dtype(dtype))
         self.shape = None if shape is None else tuple(shape)
         text = "any" if self.dtype is None else _text(self.dtype)
         self.name = f"array({text})"
@@ -55,7 +55,7 @@ class ArraySerializer(Serializer[Any]):
         """Arrays of the dtype *annotation*, or as ``numpy.ndarray`` and ``NDArray[dtype]`` say; no type: of any."""
         if is_free(annotation):
             return cls()
-        ndarray = library("numpy", "zlmdb[numpy]").ndarray
+        ndarray = _numpy().ndarray
         annotation = _meant(annotation)
         if annotation is ndarray:
             return cls()
@@ -73,7 +73,7 @@ class ArraySerializer(Serializer[Any]):
 
     def raw_encode(self, value: Any) -> bytes:
         """Header and numbers, in one piece."""
-        if type(value) is not library("numpy", "zlmdb[numpy]").ndarray:
+        if type(value) is not _numpy().ndarray:
             raise TypeError(f"got {typename(type(value))}")
         array: Any = value
         self._check(array.dtype, array.shape)
@@ -97,8 +97,7 @@ class ArraySerializer(Serializer[Any]):
         numbers = data[size:] if is_a(data, memoryview) else memoryview(data)[size:]
         if len(numbers) != dtype.itemsize * prod(shape):
             raise ValueError(f"{len(numbers)} bytes of numbers for dtype {dtype} and shape {shape}")
-        numpy = library("numpy", "zlmdb[numpy]")
-        array = numpy.ndarray(shape, dtype, numbers, order=order)
+        array = _numpy().ndarray(shape, dtype, numbers, order=order)
         if not is_a(data, memoryview):
             return array.copy(order="K")
         array.flags.writeable = False  # on PyPy the views of records claim that they can be written to, and crash
@@ -106,7 +105,7 @@ class ArraySerializer(Serializer[Any]):
 
     def takes(self, value: Any) -> bool:
         """Whether *value* is an array that this serializer stores."""
-        if type(value) is not library("numpy", "zlmdb[numpy]").ndarray:
+        if type(value) is not _numpy().ndarray:
             return False
         try:
             self._check(value.dtype, value.shape)
@@ -145,6 +144,10 @@ class ArraySerializer(Serializer[Any]):
         return _kept(self._layouts, header, (dtype, shape, "F" if header[3] else "C"))
 
 
+def _numpy() -> Any:
+    return library("numpy", "zlmdb[numpy]")
+
+
 def _meant(annotation: Any) -> Any:
     """What a type alias stands for: NumPy 2.5 writes NDArray as one, where it was an ``ndarray`` before."""
     alias = get_origin(annotation) or annotation
@@ -174,8 +177,7 @@ def _storable(dtype: Any) -> Any:
 def _text(dtype: Any) -> str:
     """*dtype* in one line of ASCII; a structured one as the list of its fields."""
     if dtype.names is None and dtype.subdtype is None:
-        text: str = dtype.str
-        return text
+        return dtype.str
     described: Callable[[Any], Any] = library("numpy.lib.format", "zlmdb[numpy]").dtype_to_descr
     return repr(described(dtype)).encode("ascii", "backslashreplace").decode()
 
@@ -183,7 +185,7 @@ def _text(dtype: Any) -> str:
 def _dtype(text: str) -> Any:
     """The dtype that *text* names. Raises ValueError, or what numpy raises, for any other text."""
     if _SIMPLE.fullmatch(text):
-        return _storable(library("numpy", "zlmdb[numpy]").dtype(text))
+        return _storable(_numpy().dtype(text))
     import ast  # structured dtypes are rare, and this is 5 ms of every import
 
     if not text.startswith("["):

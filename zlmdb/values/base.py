@@ -94,16 +94,9 @@ class Serializer(ABC, Generic[T]):
             begin = bytes(data[:16]).hex() + ("..." if size > 16 else "")
             raise DecodeError(self._refusal("read", f"{size} bytes ({begin})", error), size=size) from error
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy with the callables of a classic map. Raises TypeError for callables that it does not use."""
-        given = {"marshal": marshal, "unmarshal": unmarshal, "build": build, "cast": cast}
-        refuse_callables(self.name, given)
+    def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
+        """A copy with the *callables* of a classic map, by name. Raises TypeError for those that it does not use."""
+        refuse_callables(self.name, callables)
         return self
 
     def of_type(self, annotation: Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
@@ -200,15 +193,9 @@ class InnerSerializer(FunctionSerializer[T]):
     def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
         """A copy whose inner serializer is *inner*."""
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
+    def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
         """A copy whose inner serializer has these callables."""
-        return self._around(self.inner.configured(marshal, unmarshal, build, cast))
+        return self._around(self.inner.configured(**callables))
 
     def unchecked(self) -> Serializer[T]:
         """A copy whose inner serializer is unchecked."""
@@ -251,9 +238,9 @@ class UncheckedWrapper(Wrapper):
         return inner.unchecked()
 
 
-def refuse_callables(name: str, given: Mapping[str, Optional[object]]) -> None:
-    """Raise TypeError if any of the callables *given*, by name, is not None: serializer *name* does not use it."""
-    names = [f"{key}=" for key, value in given.items() if value is not None]
+def refuse_callables(name: str, given: Mapping[str, Optional[object]], used: Collection[str] = ()) -> None:
+    """Raise TypeError if the serializer *name* is *given* a callable, not None, that it does not use."""
+    names = [f"{key}=" for key, value in given.items() if value is not None and key not in used]
     if names:
         raise TypeError(f"a value stored as {name} takes no {' and no '.join(names)}: leave it out")
 

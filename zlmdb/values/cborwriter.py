@@ -19,10 +19,11 @@ from uuid import UUID
 
 from ..codegen import Recipe
 from .base import Encode
+from .depth import may_be_deep
 from .models import find_msgspec
 from .recurring import Known
 from .scalars import Choice, Float, Leaf, Shape
-from .shapes import DictOf, Field, ListOf, Record, other_than_none, walk
+from .shapes import DictOf, Field, ListOf, Record, other_than_none
 
 if TYPE_CHECKING:
     from typing_extensions import TypeGuard
@@ -48,12 +49,7 @@ def writer(shape: Shape, pack: Encode) -> Optional[Encode]:
 
 def is_fixed(shape: Shape) -> TypeGuard[Record]:
     """Whether it is a record of a fixed depth, in which nothing may be of any type."""
-    return type(shape) is Record and not any(part.loose for part in walk(shape)) and not _is_deep(shape, ())
-
-
-def _is_deep(shape: Shape, above: tuple[Shape, ...]) -> bool:
-    """Whether *shape* holds itself."""
-    return shape in above or any(_is_deep(part, (*above, shape)) for part in shape.children())
+    return type(shape) is Record and not may_be_deep(shape)
 
 
 def head(major: int, size: int) -> bytes:
@@ -73,10 +69,6 @@ def write_text(value: str) -> bytes:
     data = value.encode()
     size = len(data)
     return (_TEXTS[size] if size < 256 else head(3, size)) + data
-
-
-def _text_head(size: int) -> bytes:
-    return head(3, size)
 
 
 def write_bytes(value: bytes) -> bytes:
@@ -116,8 +108,7 @@ class _Writer:
                 before += self.pack(field)
         items.append(repr(before))
         source = f"def write(value):\n    return join(({', '.join(items)},))\n"
-        made: Encode = _RECORDS.functions(record.label, source, names)["write"]
-        return made
+        return _RECORDS.functions(record.label, source, names)["write"]
 
     def expression(self, shape: Shape, item: str, mark: str, names: dict[str, Any]) -> str:
         """Source for the bytes of *item*, which fits *shape*, in one part or several; adds to *names* what it uses."""
@@ -128,7 +119,7 @@ class _Writer:
         if isinstance(shape, Leaf) and shape.cls is bool:
             return f"({_TRUE!r} if {item} else {_FALSE!r})"
         if isinstance(shape, Leaf) and shape.cls is str:
-            names.update(texts=_TEXTS, general_head=_text_head)
+            names.update(texts=_TEXTS, general_head=partial(head, 3))
             size, data = f"n{mark}", f"d{mark}"
             head_of = f"texts[{size}] if ({size} := len({data} := {item}.encode())) < 256 else general_head({size})"
             return f"({head_of}), {data}" if item.startswith("value.") else f"({head_of}) + {data}"
@@ -290,8 +281,7 @@ class _FloatDicts(Known[tuple[str, ...], Callable[..., Optional[bytes]]]):
         source = f"def write({', '.join(values)}):\n    return pack({items}) if {tests} else general_missed()\n"
         names: dict[str, Any] = {"isfinite": isfinite, "general_missed": partial(self.miss, keys)}
         names["pack"] = Struct(">" + "".join(f"{len(text)}sd" for text in texts)).pack
-        made: Callable[..., Optional[bytes]] = _FLOATS.functions(f"{len(keys)} keys", source, names)["write"]
-        return made
+        return _FLOATS.functions(f"{len(keys)} keys", source, names)["write"]
 
 
 _NULL, _TRUE, _FALSE = b"\xf6", b"\xf5", b"\xf4"

@@ -85,5 +85,4 @@ class Check:
     def made(self, yes: str, label: str, recipe: Recipe = CHECKS) -> Callable[[Any], Any]:
         """The function, for a type that is written *label*."""
         source = "\n".join(["def check(value):", *self.lines, f"    return {yes}"])
-        check: Callable[[Any], Any] = recipe.functions(label, source + "\n", self.names)["check"]
-        return check
+        return recipe.functions(label, source + "\n", self.names)["check"]

@@ -179,8 +179,7 @@ class DecompressionLimit(WrapperOptions):
         """*inner* with this limit. Raises TypeError if *inner* does not compress."""
         if not isinstance(inner, (CompressedSerializer, MixedSerializer)):
             raise TypeError(f"DecompressionLimit around {inner.name}, which is not compressed: put it around Zlib[...]")
-        limited: Serializer[Any] = inner.limited(self.limit)
-        return limited
+        return inner.limited(self.limit)
 
 
 class MixedSerializer(InnerSerializer[T]):

@@ -40,8 +40,7 @@ def _inside(one: Any) -> Optional[Iterable[Any]]:
     if is_a(one, dict):
         return [*one.keys(), *one.values()]
     if is_a(one, (list, tuple, set, frozenset)):
-        held: Iterable[Any] = one
-        return held
+        return one
     attributes: Any = getattr(one, "__dict__", None)
     if is_a(attributes, dict):
         return list(attributes.values())

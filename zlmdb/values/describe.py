@@ -363,8 +363,7 @@ def arrays_of(args: tuple[Any, ...]) -> Optional[ArraySerializer]:
     """The serializer of arrays that an Annotated of *args* asks for, if it does."""
     for extra in args[1:]:
         if getattr(extra, "makes_arrays", False):
-            made: ArraySerializer = extra.for_type(args[0]) if is_a(extra, type) else extra
-            return made
+            return extra.for_type(args[0]) if is_a(extra, type) else extra
     return None
 
 

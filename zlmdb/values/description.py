@@ -79,8 +79,7 @@ def checked_description(found: Any) -> Description:
             _renumber(model["fields"])
     if not models or found.get("type") != ["model", 0]:
         _check_type(found.get("type"), len(models), 0)
-    description: Description = found
-    return description
+    return found
 
 
 def takes_two(kind: Any) -> bool:

@@ -136,19 +136,13 @@ class DocumentSerializer(FunctionSerializer[T]):
         decode: Decode = unpack if unmarshal is None else lambda data: unmarshal(unpack(data))
         return encode, decode
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Callable[[Any, Any], int]] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy that calls *marshal* before writing and *unmarshal* after reading; each may be left out."""
-        refuse_callables(self.name, {"build": build, "cast": cast})
-        if marshal is None and unmarshal is None:
+    def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
+        """A copy that calls ``marshal`` before writing and ``unmarshal`` after reading; each may be left out."""
+        refuse_callables(self.name, callables, ("marshal", "unmarshal"))
+        if all(one is None for one in callables.values()):
             return self
-        given: dict[str, Any] = {**self._given, "marshal": marshal, "unmarshal": unmarshal}
-        return type(self)(**given)
+        given: dict[str, Any] = {**self._given, "marshal": None, "unmarshal": None, **callables}
+        return type(self)(**{name: given[name] for name in self._given})
 
     def _refusal(self, verb: str, what: str, error: Exception) -> str:
         said = super()._refusal(verb, what, error)
@@ -164,8 +158,7 @@ def plain_data_of(form: Form) -> Callable[[Any], bool]:
     """The test whether a value is plain data that *form* gives back as it was."""
     from .scalars import PlainData  # late: it loads what programs without models and documents need not
 
-    test: Callable[[Any], bool] = PlainData(form).fits
-    return test
+    return PlainData(form).fits
 
 
 def _refuse_changed(value: Any, back: Any, form: str) -> None:

@@ -148,8 +148,7 @@ class FieldTuples:
         lines += [f"    {line}" for line in self._making(items, names)]
         lines.append("    return made" if trusting else "    return checked(made)")
         source = "\n".join(lines) + "\n"
-        decode: Decode = _UNPICKLING.functions(self.record.label, source, names)["decode"]
-        return decode
+        return _UNPICKLING.functions(self.record.label, source, names)["decode"]
 
     def _making(self, items: list[str], names: dict[str, Any]) -> list[str]:
         """Lines that make the object ``made`` of the variables *items*; adds to *names* what they use."""

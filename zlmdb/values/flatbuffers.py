@@ -140,16 +140,10 @@ class FlatBuffersSerializer(Serializer[T]):
             what = f"{show(value)} ({typename(type(value))})"
             raise EncodeError(reason or self._refusal("store", what, error)) from error
 
-    def configured(
-        self,
-        marshal: Optional[Callable[[Any], Any]] = None,
-        unmarshal: Optional[Callable[[Any], Any]] = None,
-        build: Optional[Build] = None,
-        cast: Optional[Callable[[Any], Any]] = None,
-    ) -> Serializer[Any]:
-        """A copy that writes by *build* and reads by *cast*; if one is left out, it does not change."""
-        refuse_callables(self.name, {"marshal": marshal, "unmarshal": unmarshal})
-        return self._copy(**{key: value for key, value in (("build", build), ("cast", cast)) if value is not None})
+    def configured(self, **callables: Optional[Callable[..., Any]]) -> Serializer[Any]:
+        """A copy that writes by ``build`` and reads by ``cast``; if one is left out, it does not change."""
+        refuse_callables(self.name, callables, ("build", "cast"))
+        return self._copy(**{name: one for name, one in callables.items() if one is not None})
 
     def unchecked(self) -> Serializer[T]:
         """A copy that writes objects of model classes without checking the types of their fields."""
@@ -214,8 +208,7 @@ def load(view: T) -> T:
     """
     from .flat.view import load as whole
 
-    loaded: T = whole(view)
-    return loaded
+    return whole(view)
 
 
 def _is_storable(annotation: Any) -> bool:
@@ -250,7 +243,7 @@ def _builder(build: Build) -> Encode:
         try:
             builder = spare.pop()
         except IndexError:
-            builder = _new_builder()
+            builder = library("flatbuffers", "flatbuffers").Builder(1024)
         builder.Finish(build(value, builder))
         data = bytes(builder.Output())
         if len(builder.Bytes) <= KEPT:
@@ -259,7 +252,3 @@ def _builder(build: Build) -> Encode:
         return data
 
     return encode
-
-
-def _new_builder() -> Any:
-    return library("flatbuffers", "flatbuffers").Builder(1024)

@@ -89,8 +89,7 @@ def _alike_or(general: Encode, msgspec: ModuleType) -> Encode:
     def encode(value: Any) -> bytes:
         try:
             if is_alike(value):
-                data: bytes = to_bytes(value)
-                return data
+                return to_bytes(value)
         except (OverflowError, RecursionError, UnicodeError):  # integers of more than 64 bits, deep nesting
             pass
         return general(value)

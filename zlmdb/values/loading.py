@@ -114,8 +114,7 @@ def generated(record: Record, general: Load) -> Load:
             for x, field in zip(variables, record.fields)
         ]
         source.add(f"return cls({', '.join(items)})")
-    made: Load = _LOADING.functions(record.label, str(source), names)["load"]
-    return made
+    return _LOADING.functions(record.label, str(source), names)["load"]
 
 
 def _convert(source: Source, names: dict[str, Any], x: str, shape: Shape, load: Load) -> None:

@@ -21,7 +21,10 @@ def make_model(description: Description, *, lenient: bool = False) -> Any:
     *lenient*: a record may lack a field whose default the file does not hold, and has `UNKNOWN` there. Raises TypeError
     where that is not possible: for a class that the file does not describe, or that contains itself.
     """
-    return _Builder(description["models"], lenient).type(description["type"])
+    try:
+        return _Builder(description["models"], lenient).type(description["type"])
+    except (KeyError, IndexError, ValueError) as error:  # of a newer version, or damaged
+        raise TypeError(f"the file describes its records in a way that is not known here: {error!r}") from error
 
 
 class Unknown:

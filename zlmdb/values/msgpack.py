@@ -65,8 +65,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
         made = narrowed(self._given[0], paths, msgspec)
         if made is None:
             return None
-        decode: Decode = msgspec.msgpack.Decoder(made).decode
-        return decode
+        return msgspec.msgpack.Decoder(made).decode
 
     def rewriter(self, fields: Collection[str], read: Collection[str]) -> Optional[tuple[Decode, Encode]]:
         msgspec = find_msgspec()
@@ -105,8 +104,7 @@ class MsgpackSerializer(FunctionSerializer[T]):
 
 def _packer(msgspec: Optional[ModuleType]) -> Encode:
     if msgspec is not None:
-        encode: Encode = msgspec.msgpack.Encoder().encode
-        return encode
+        return msgspec.msgpack.Encoder().encode
     msgpack = library("msgpack", "msgpack")
 
     # Its own conversion of datetimes goes through float, and is off by up to a second.

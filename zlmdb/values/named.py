@@ -87,8 +87,7 @@ def decode_timestamp(data: Data) -> numpy.datetime64:
     """The numpy.datetime64[ns] of 8 bytes; NaT if zlmdb <= 26 stored one."""
     import numpy
 
-    stamp: numpy.datetime64 = numpy.datetime64(_int64.unpack(data)[0], "ns")
-    return stamp
+    return numpy.datetime64(_int64.unpack(data)[0], "ns")
 
 
 # Bytes16, Bytes20, Bytes32

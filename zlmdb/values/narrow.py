@@ -1,10 +1,10 @@
 """Decoding fields of a record into an object that has these fields and nothing else of the model class.
 
 They are of the same types and have the same defaults as in the class; of an object inside the record, there may be some
-fields only. Of few fields this takes a third of the time of
-all of them, as msgspec passes over the others. Of all fields of a dataclass it takes less time, too: since Python 3.11
-such an object can be made from them in the loop that reads, faster than msgspec makes it. Classes that have a say in
-what their fields are (properties, ``__post_init__``) are left out.
+fields only. Of few fields this takes a third of the time of all of them, as msgspec passes over the others. Of all
+fields of a dataclass it takes less time, too: since Python 3.11 such an object can be made from them in the loop that
+reads, faster than msgspec makes it. Classes that have a say in what their fields are (properties, ``__post_init__``)
+are left out.
 """
 
 from __future__ import annotations
@@ -97,8 +97,7 @@ def parted(annotation: Any, msgspec: ModuleType) -> Optional[tuple[type[Any], Se
 
 def uuid_of_text(text: str) -> UUID:
     """The UUID that msgspec's decoders read of a *text*. Raises what they raise."""
-    found: UUID = library("msgspec", "msgspec").convert(text, UUID)
-    return found
+    return library("msgspec", "msgspec").convert(text, UUID)
 
 
 def rewriting(model: Model, fields: Collection[str], form: Any) -> Optional[tuple[Decode, Encode]]:

@@ -26,8 +26,7 @@ def fields_of(cls: Any) -> dict[str, Any]:
     """What Pydantic says of the fields of *cls*."""
     if not cls.__pydantic_complete__:
         cls.model_rebuild(raise_errors=False)
-    found: dict[str, Any] = cls.__pydantic_fields__
-    return found
+    return cls.__pydantic_fields__
 
 
 def hints_of(cls: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def recorded(name: str, fields: Optional[Description], spelling: Optional[str] =
             raise TypeError("records with a tag are read and written by programs only")
         shown = f"the fields that the file records, {spelled(fields['type'], fields['models'])}"
         return Recorded(name, make_model(fields, lenient=True), shown)
-    except TypeError:
+    except (TypeError, ValueError):  # the latter of a number that a field cannot have
         return None
 
 

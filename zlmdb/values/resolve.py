@@ -83,13 +83,13 @@ _FORMATS = {
     "flatbuffers": (".flatbuffers", "FlatBuffersSerializer"),
 }
 _BYTES_ONLY = ("pickle", "custom")  # the second is what methods of a map write
+_MOST_NESTED = 20  # wrappers in each other: a file may say anything, and each is a call
 
 
 def of_format(form: str, annotation: Any = Any, localns: Optional[Mapping[str, Any]] = None) -> Serializer[Any]:
     """The serializer of values of type *annotation* in the format *form*, which is not pickle."""
     module, cls = _FORMATS[form]
-    made: Serializer[Any] = getattr(import_module(module, __package__), cls).for_type(annotation, localns=localns)
-    return made
+    return getattr(import_module(module, __package__), cls).for_type(annotation, localns=localns)
 
 
 def _wrapped(name: str, inner: str) -> Optional[Serializer[Any]]:
@@ -123,7 +123,7 @@ def from_name(name: str) -> Serializer[Any]:
     if name in _FORMATS:
         return of_format(name)
     parts = re.fullmatch(r"(\w+)\((.+)\)", name)
-    found = None if parts is None else _wrapped(parts[1], parts[2])
+    found = None if parts is None or name.count("(") > _MOST_NESTED else _wrapped(parts[1], parts[2])
     if found is not None:
         return found
     raise ValueError(f"values of a type {name!r}, which this version does not know: written by a newer one?")

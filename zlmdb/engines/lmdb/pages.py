@@ -129,8 +129,7 @@ class PageFile:
 
     def flags(self, page: bytes) -> int:
         """The flags in the header of *page*."""
-        flags: int = _U16.unpack_from(page, self.header - 6)[0]
-        return flags
+        return _U16.unpack_from(page, self.header - 6)[0]
 
     def bytes_at(self, offset: int, size: int) -> bytes:
         """What the file has of *size* bytes from *offset* on. Raises `DiskError` if the disk does not give them."""

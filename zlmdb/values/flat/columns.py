@@ -231,8 +231,7 @@ def _encodable(text: str) -> bool:
 
 
 def _uuid_bytes(value: Any) -> bytes:
-    found: bytes = value.bytes
-    return found
+    return value.bytes
 
 
 def _instant(value: Any) -> int:

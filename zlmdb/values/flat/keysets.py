@@ -140,8 +140,7 @@ class Readers(_OfTables[int, Plan]):
         names: dict[str, Any] = {"REST": keyset.known, "general_missed": partial(self.miss, number)}
         names.update(rest_of=keyset.rest.unpack_from, values_of=keyset.values.unpack_from)
         subject = f"{self.layout.table.fbs}, {len(values)} keys"
-        read: Plan = _READING.functions(subject, str(source), {**self.names, **names})["read"]
-        return read
+        return _READING.functions(subject, str(source), {**self.names, **names})["read"]
 
 
 class Writers(_OfTables[Any, Write]):
@@ -179,5 +178,4 @@ class Writers(_OfTables[Any, Write]):
             source.add(f"return {keyset.packing([fill(dump, one) for one in values])}")
         names = {"join": b"".join, "one": keyset.one, "pack": keyset.pack, "general_missed": partial(self.miss, known)}
         subject = f"{self.layout.table.fbs}, {len(values)} keys"
-        write: Write = _WRITING.functions(subject, str(source), {**self.names, **names})["write"]
-        return write
+        return _WRITING.functions(subject, str(source), {**self.names, **names})["write"]

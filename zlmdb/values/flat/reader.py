@@ -90,8 +90,7 @@ class Reader(References):
         more = Reader(self.schema, self.layouts)
         more.planned(layout)
         name = f"{layout.table.fbs} in {self.schema.label}, {vtable.hex()}"
-        plan: Plan = _PLANS.functions(name, str(more.source), {**self.space, **more.names})["plan"]
-        return plan
+        return _PLANS.functions(name, str(more.source), {**self.space, **more.names})["plan"]
 
     def planned(self, layout: Layout) -> None:
         """``plan``: the table at a position, which has *layout*."""
