@@ -13,9 +13,9 @@ import pytest
 
 import zlmdb
 from zlmdb.query.projection import VALUES
-from zlmdb.tables.executor import cachedplans
+from zlmdb.tables.executor import cachedpaths
 from zlmdb.tables.executor.accesspaths import AccessPath
-from zlmdb.tables.executor.cachedplans import FEW
+from zlmdb.tables.executor.cachedpaths import FEW
 from zlmdb.tables.executor.execution import Running
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
@@ -212,7 +212,7 @@ FIRST: dict[str, Make] = {
 def test_the_first_rows_of_an_index_key_are_what_python_gives(
     db: Any, name: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cachedplans, "FEW", few)
+    monkeypatch.setattr(cachedpaths, "FEW", few)
     dice = random.Random(name)
     with db.read() as t:
         table = t[name]

@@ -11,9 +11,6 @@ from ..query.following import Followed, spelled
 from ..query.following.captured import is_settled
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
-from .executor.cachedorder import CachedOrder
-from .executor.cachedplans import CachedPaths
-from .executor.cachedsorted import CachedSorted
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -26,8 +23,8 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     cached = selection._cached_plan(give)
-    ordered = cached.ordered if isinstance(cached, CachedSorted) else cached
-    if isinstance(ordered, CachedOrder):
+    ordered = None if cached is None else cached.ordered
+    if ordered is not None:
         if not _is_constant(selection):
             name = _fingerprint(selection)
         elif ordered.fingerprint is None:
@@ -37,12 +34,12 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)
-    if isinstance(ordered, CachedOrder):
+    if ordered is not None:
         found = ordered.page(selection, give, size, begin)
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))
-    if selection._query.order is None and isinstance(cached, CachedPaths) and cached.in_order and selection._plain:
+    if cached is not None and cached.in_order and selection._query.order is None and selection._plain:
         return _known_page(selection if begin is None else _behind(selection, begin.entry), give, size, name)
     rows = list(islice(_rows(selection, give, begin, after, size + 1), size + 1))
     cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -20,8 +19,8 @@ from ...query.projection import PAIRS, VALUES
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ..indexstorage import BoundIndex
-from ..scan import while_open
 from .accessranges import UNFIT, Find, Range, finder
+from .cachedplan import CachedPlan
 from .covered import EXACT
 from .foundkeys import first_keys, first_tied, tied_keys
 from .keylookups import most_kept, total_of
@@ -34,7 +33,7 @@ BLOCK = 1000
 """Rows that are listed at once, at most."""
 
 
-class CachedOrder:
+class CachedOrder(CachedPlan):
     """The records of a range of an index, in its order, of which all is known but the captured values.
 
     Either the range has just what is asked for, and is `exact`, or the first rows are looked for in it.
@@ -50,23 +49,18 @@ class CachedOrder:
         self._list = prepared.listing(sparse=False)
         self.fingerprint: Optional[str] = None  # of the query, if it depends on nothing else
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """As `CachedPaths.all`."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         query = selection._query
         if limit is None and (self._find is not None or self.access.ties):  # to sort fewer may be better
             return None
-        try:
-            within = self._range(selection)
-            stop = None if limit is None else query.skip + limit
-            if within is None:
-                return None
-            if not self.exact:
-                return self._fitting(selection, give, within, query.skip, stop or 0)
-            keys = self._keys(selection, within, stop, query.skip)
-            return None if keys is None else self._rows(selection, give, keys)
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
+        within = self._range(selection)
+        stop = None if limit is None else query.skip + limit
+        if within is None:
             return None
+        if not self.exact:
+            return self._fitting(selection, give, within, query.skip, stop or 0)
+        keys = self._keys(selection, within, stop, query.skip)
+        return None if keys is None else self._rows(selection, give, keys)
 
     def whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
         """All rows, if the range is `exact` and not much of the table; None where somebody else has to find out."""
@@ -92,13 +86,14 @@ class CachedOrder:
         return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """As `CachedPaths.rows`."""
-        return while_open(selection._table, partial(self._few_or, selection, give))
-
-    def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
+        """As `CachedPlan.rows`: few are read before the first one comes."""
         limit = selection._limit
-        found = None if limit is None or limit > BLOCK else self.all(selection, give, limit)
-        return selection._running().rows(give) if found is None else found
+        return super().rows(selection, give) if limit is None or limit > BLOCK else self._at_once(selection, give)
+
+    @property
+    def ordered(self) -> CachedOrder:  # type: ignore[override]
+        """This plan itself."""
+        return self
 
     def page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.following import Followed, walk
 from ...query.following.known import PLAIN
 from ...query.following.nodes import Parameter
@@ -17,6 +16,7 @@ from ...query.projection import HITS
 from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek, values_from
+from .cachedplan import CachedPlan
 from .indexfacts import vouches
 
 if TYPE_CHECKING:
@@ -79,10 +79,11 @@ def _scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, r
     return (pairs_from if prepared.of_keys else values_from)(cursor, lower, upper, reverse)
 
 
-class CachedScan:
+class CachedScan(CachedPlan):
     """A query of which all is known but the captured values, and which reads all records of a range."""
 
     __slots__ = ("_captured", "_prepared")
+    by_index = False
 
     def __init__(self, prepared: Prepared, captured: Sequence[tuple[int, int, type[Any]]]) -> None:
         """*captured*: of each captured value in a condition the numbers of both, and its type.
@@ -108,8 +109,7 @@ class CachedScan:
         captured = self._captured
         return not captured or all([type(where[function].parameters[n]) is kind for function, n, kind in captured])
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
         where, skip, raw = query.where, query.skip, table._raw
         if limit == 0:
@@ -119,32 +119,24 @@ class CachedScan:
             return None
         if not self._fits(where):
             return None
-        try:
-            functions = (*where, give) if isinstance(give, Followed) else where
-            prepared = self._prepared.renewed(functions)
-            if prepared is None:
-                return None
-            cursor, lower, upper = raw.cursor(table._db), selection._lower, selection._upper
-            reverse = bool(selection._reverse)
-            if not seek(cursor, lower, upper, reverse):
-                return []
-            rows, key_of = _scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
-            found: list[Any]
-            if limited:
-                left = -1 if limit is None else limit
-                found = prepared.scanning(limited=True)(rows, key_of, functions, skip, left, *prepared.given)
-            else:
-                found = prepared.scanning(limited=False)(rows, key_of, functions, *prepared.given)
-            if not COUNTS_REFERENCES:
-                cursor.close()
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
+        functions = (*where, give) if isinstance(give, Followed) else where
+        prepared = self._prepared.renewed(functions)
+        if prepared is None:
             return None
+        cursor, lower, upper = raw.cursor(table._db), selection._lower, selection._upper
+        reverse = bool(selection._reverse)
+        if not seek(cursor, lower, upper, reverse):
+            return []
+        rows, key_of = _scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
+        found: list[Any]
+        if limited:
+            left = -1 if limit is None else limit
+            found = prepared.scanning(limited=True)(rows, key_of, functions, skip, left, *prepared.given)
+        else:
+            found = prepared.scanning(limited=False)(rows, key_of, functions, *prepared.given)
+        if not COUNTS_REFERENCES:
+            cursor.close()
         return found if table._raw is raw else None
-
-    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """The rows of *selection*, which the caller may not want all."""
-        return selection._running().rows(give)
 
 
 def behind(selection: Selection[Any, Any], key: bytes) -> Selection[Any, Any]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.following import Followed
 from ...query.ordering import checked, first_of
 from ...query.prepared import Prepared
 from ...query.translated import Give
-from ..scan import while_open
 from .accesspaths import AccessPath
 from .cachedorder import CachedOrder
-from .cachedplans import FEW, CachedPaths
+from .cachedpaths import FEW, CachedPaths
 from .keylookups import most_kept
 
 if TYPE_CHECKING:
@@ -42,31 +39,26 @@ class CachedSorted(CachedPaths):
         self._only, self.in_order, self.ordered, self._alike = None, False, ordered, alike
         self._most, self._most_limited = most, most if ordered is None or ordered.exact else FEW
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
         order: Optional[Followed] = query.order
         ordered = self.ordered
-        try:
-            if ordered is not None and ordered.exact and (limit is not None or self._alike):
-                rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
-                if rows is not None:
-                    return rows
-            found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
-            keys = self._in_key_order(selection, found) if found else found
-            if keys is None and ordered is not None and not ordered.exact and limit is not None:
-                return ordered.all(selection, give, limit)
-            if not keys:
-                return keys
-            if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
-                keys.sort(reverse=bool(selection._reverse) is not query.backwards)
-            pairs = self._list(keys, table._get, table._db, (*query.where, order, give))
-            stop = None if limit is None else query.skip + limit
-            first = first_of(checked(pairs), stop, backwards=query.backwards)
-            return list(map(_row, islice(first, query.skip, stop)))
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            return None
+        if ordered is not None and ordered.exact and (limit is not None or self._alike):
+            rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
+            if rows is not None:
+                return rows
+        found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
+        keys = self._in_key_order(selection, found) if found else found
+        if keys is None and ordered is not None and not ordered.exact and limit is not None:
+            return ordered.all(selection, give, limit)
+        if not keys:
+            return keys
+        if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
+            keys.sort(reverse=bool(selection._reverse) is not query.backwards)
+        pairs = self._list(keys, table._get, table._db, (*query.where, order, give))
+        stop = None if limit is None else query.skip + limit
+        first = first_of(checked(pairs), stop, backwards=query.backwards)
+        return list(map(_row, islice(first, query.skip, stop)))
 
     def _fewer_than(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The keys that are found, if they are fewer than *most*, and not much of the table."""
@@ -76,4 +68,4 @@ class CachedSorted(CachedPaths):
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All are read before the first one comes."""
-        return while_open(selection._table, partial(self._all_or, selection, give))
+        return self._at_once(selection, give)
