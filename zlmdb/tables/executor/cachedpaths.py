@@ -11,6 +11,7 @@ from ...handlers import let_through
 from ...query.following import Followed
 from ...query.inorder import KEYS
 from ...query.prepared import Prepared
+from ...query.projection import HITS
 from ...query.terms import CAP
 from ...query.translated import Give
 from .accesspaths import AccessPath
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 FEW = 64
 """Entries that an index gives about as fast as a scan does, of any table."""
+
+_SHORT = 256
+"""Records of a range of keys that are read about as fast as the entries of an index for most of the table."""
 
 _FIRST_BLOCK = 8
 _FIRST_STEP = 16
@@ -58,6 +62,13 @@ class CachedPaths(CachedPlan):
         few = self._first(selection, give, stop) if self.in_order and stop <= CAP else None
         if few is not None:
             return few[query.skip :]
+        if give is HITS and limit == 1 and not query.skip and not any([one.node.risky for one in query.where]):
+            keys = self._ways[0].keys(table, query.where, _FIRST_STEP)  # any record will do: in any order
+            if keys is not None:
+                inside = self._in_key_order(selection, keys)
+                hits = self._list(inside, table._get, table._db, (*query.where, give)) if inside else []
+                if hits or len(keys) < _FIRST_STEP:
+                    return hits[:1]
         rows: list[Any] = []
         for some in self._lists(selection, give, stop):
             rows += some
@@ -74,7 +85,7 @@ class CachedPaths(CachedPlan):
         keys = self._few(table, selection._query.where)
         if keys is None:
             found = self._finds(table, selection._query.where)
-            keys = fewest(found, min(most_of(table), CAP))
+            keys = fewest(found, min(most_of(table), CAP)) if selection._is_all() else None
             if keys is None:
                 return self._all_staged(found, selection, give, scan)
         return self._list(self._in_key_order(selection, keys), table._get, table._db, functions) if keys else keys
@@ -92,7 +103,7 @@ class CachedPaths(CachedPlan):
         self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: CachedScan
     ) -> list[Any]:  # fmt: skip
         """All rows, of many entries. Raises as `_lists`."""
-        counted = stages(most_of(selection._table))
+        counted = _stages(selection, 0)
         return list(chain.from_iterable(self._staged(found, selection, give, BLOCK, scan, counted)))
 
     def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
@@ -123,7 +134,7 @@ class CachedPaths(CachedPlan):
             selection = behind(selection, few[-1])
             read, size = read + size, min(2 * size, BLOCK)
         if scan is not None:
-            counted = ((FEW, FEW), *stages(most)) if read < most else ((0, sys.maxsize),)
+            counted = _stages(selection, FEW) if read < most else ((0, sys.maxsize),)
             yield from self._staged(self._finds(table, selection._query.where), selection, give, first, scan, counted)
             return
         keys, functions = self._keys(selection, give)
@@ -241,6 +252,12 @@ class CachedPaths(CachedPlan):
             if left is not None and given >= left:
                 return
         yield from islice(selection._running().rows(give), given, None)
+
+
+def _stages(selection: Selection[Any, Any], first: int) -> Iterable[tuple[int, int]]:
+    """As `stages`, behind *first* records. A range of keys may be short: then it is read before many entries are."""
+    first = first if selection._is_all() else _SHORT
+    return chain(((FEW, first),) if first else (), stages(most_of(selection._table)))
 
 
 def fewest(found: Sequence[FoundKeys], most: int) -> Optional[list[bytes]]:

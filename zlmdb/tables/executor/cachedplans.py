@@ -107,7 +107,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     query = selection._query
     functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
     programs, parts = selection._table._storage.generated.loops, parts_of(query.where)
-    found = accesses(parts, facts)
+    every = accesses(parts, facts)
+    found = _fewest(every)
     running: Running = programs.running(selection)
     ways: list[AccessPath] = []
     if found and found[0].rank == 0:
@@ -138,7 +139,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     alone = not any([way.of_keys for way in ways]) and not any([one.reading.links for one in query.where])
     scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
-    covered = _covered(asking, give, found, running)
+    covered = _covered(asking, give, found if query.order is None else every, running)
     if covered is not None:
         if query.order is not None or len(ways) != 1:
             return False
@@ -158,6 +159,18 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         alike = len(found) == len(ways) == 1 and found[0].facts is same
         return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered, alike=alike)
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
+
+
+def _fewest(found: Sequence[Access]) -> list[Access]:
+    """Those of *found*, the most promising first, of which no other one surely finds the same records, or fewer."""
+    kept: list[Access] = []
+    for one in found:
+        nodes, whole = set(one.nodes), not one.facts.where and all([part.present for part in one.facts.parts])
+        fewer = [each for each in found if nodes < set(each.nodes) and each.members is None]
+        same = [each for each in kept if nodes == set(each.nodes)]
+        if not whole or not nodes or all([each.facts.several for each in (*fewer, *same)]):
+            kept.append(one)
+    return kept
 
 
 def _either(
