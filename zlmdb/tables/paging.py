@@ -22,7 +22,7 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
-    cached = selection._cached_plan(give)
+    cached = selection._cached_plan(give, at_once=True)
     ordered = None if cached is None else cached.ordered
     if ordered is not None:
         if not _is_constant(selection):

@@ -227,7 +227,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
                 return self._read(kind) if self._limit is None else few_of(self._read(kind), self._limit)
         if self._query.skip and (behind := self._behind_skipped()) is not None:
             return behind._run(give)
-        cached = self._cached_plan(give)
+        cached = self._cached_plan(give, at_once=self._query.order is not None)  # then all is read before the first one
         return self._running().rows(give) if cached is None else cached.rows(self, give)
 
     def _behind_skipped(self) -> Optional[Selection[K, V]]:

@@ -40,7 +40,7 @@ def cached_plan_of(selection: Selection[Any, Any], give: Give, at_once: bool = F
     """
     table, query = selection._table, selection._query
     where, order = query.where, query.order
-    if not table._steady or not selection._plain or (table._txn._write and not (at_once and order is None)):
+    if not table._steady or not selection._plain or (table._txn._write and not at_once):
         return None
     programs = table._storage.generated.programs
     if programs is None:
