@@ -34,8 +34,8 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)
-    if ordered is not None:
-        found = ordered.page(selection, give, size, begin)
+    if cached is not None:
+        found = cached.page(selection, give, size, begin)
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))
@@ -74,22 +74,13 @@ def _rows(
         sort_key, (value, engine_key, _) = pair
         position = Position(sort_key, entry_of(value, engine_key))
         try:
-            return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
+            return begin is None or position.is_behind(begin, backwards, down)
         except (TypeError, AttributeError, ArithmeticError) as error:  # somebody has made the cursor
             raise ValueError(none_of_this_query(after)) from error
 
     gives = VALUES, ENGINE_KEYS, give
     for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind, begin):
         yield Position(sort_key, entry_of(value, engine_key)), row
-
-
-def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bool) -> bool:
-    one, other = (position.key, begin.key) if backwards else (begin.key, position.key)
-    if one < other:
-        return True
-    if other < one:
-        return False
-    return position.entry < begin.entry if down else position.entry > begin.entry
 
 
 def _entry_of(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:

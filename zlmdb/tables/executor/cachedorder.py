@@ -7,7 +7,6 @@ from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...keys import TupleKey
 from ...query.accesses import Access, IndexFacts, order_access, ordered_by
 from ...query.cursors import Position
@@ -74,15 +73,16 @@ class CachedOrder(CachedPlan):
         """The rows of the first records that fit; None if these are not found soon, and all may be read faster."""
         table, functions = selection._table, (*selection._query.where, give)
         rows: list[Any] = []
-        read, size, most = 0, max(stop, 1), min(CAP, total_of(table) // (4 * SHARE))
-        while size <= most:
+        total = total_of(table)
+        read, size, most = 0, max(stop, 1), min(CAP, total // (4 * SHARE))
+        while size <= most or len(rows) * total > stop * SHARE * read:  # as the planner has it, of the first `CAP`
             keys = self._keys(selection, within, size, most=most)
             if keys is None:
                 return None
             rows += self._list(keys[read:], table._get, table._db, functions)
             if len(rows) >= stop or len(keys) < size:
                 return rows[skip:stop]
-            read, size = size, size * 4
+            read, size = size, most if size < most < size * 2 else size * 2
         return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
@@ -95,24 +95,17 @@ class CachedOrder(CachedPlan):
         """This plan itself."""
         return self
 
-    def page(
+    def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
     ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
-        """The rows of a page behind *begin*, and the position of the last one if there are more."""
-        if not self.exact:
+        keys = self._keys_behind(selection, begin, size + 1) if self.exact else None
+        rows = None if keys is None else self._rows(selection, give, keys[:size])
+        if keys is None or rows is None:
             return None
-        try:
-            keys = self._keys_behind(selection, begin, size + 1)
-            rows = None if keys is None else self._rows(selection, give, keys[:size])
-            if keys is None or rows is None:
-                return None
-            if len(keys) <= size:
-                return rows, None
-            value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
-            return rows, self._position(selection, keys[size - 1], value)
-        except Exception as error:  # as above
-            let_through(error)
-            return None
+        if len(keys) <= size:
+            return rows, None
+        value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
+        return rows, self._position(selection, keys[size - 1], value)
 
     def _range(self, selection: Selection[Any, Any]) -> Optional[Range]:
         """The range of the entries that are asked for; None if it cannot be told."""

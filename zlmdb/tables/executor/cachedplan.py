@@ -33,6 +33,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
+from ...query.cursors import Position
 from ...query.translated import Give
 from ..scan import while_open
 
@@ -64,6 +65,22 @@ class CachedPlan:
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
+
+    def page(
+        self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
+    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+        """The rows of a page behind *begin*, and the position of the last one if there are more; None as `all`."""
+        try:
+            return self._page(selection, give, size, begin)
+        except Exception as error:  # as above
+            let_through(error)
+            return None
+
+    def _page(
+        self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
+    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+        """As `page`, of what has an order. It may raise, as `_all`."""
+        return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, which the caller may not want all."""

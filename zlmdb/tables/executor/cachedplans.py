@@ -11,6 +11,7 @@ from ...query.expressionsource import Asked
 from ...query.following import Followed
 from ...query.plan import DEEP, split
 from ...query.prepared import Prepared
+from ...query.projection import ENGINE_KEYS
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of, with_sort_key
@@ -149,7 +150,7 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
     if query.order is not None:
-        want = with_sort_key(query.order, want, programs)
+        want = with_sort_key(query.order, want_of((ENGINE_KEYS, give), programs, one=False), programs)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
         same, most = None, CAP  # the index that has just these records in order
