@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CachedSorted(CachedPaths):
-    """As `CachedPaths`, of a query with an order. Its function lists the sort keys of records, their keys and the rows."""
+    """As `CachedPaths`, of a query with an order. Its function lists sort keys, keys and rows."""
 
     __slots__ = ("_alike", "_most", "_most_limited", "ordered")
 
