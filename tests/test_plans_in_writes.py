@@ -284,3 +284,40 @@ def test_the_first_records_in_an_order_are_tried_once(db: Any, planned: list[Run
             rows = sorted([(k, p) for k, p in t.posts.items() if p.year == year], key=lambda row: row[1].score)
             assert of_year(year).all() == rows[:100]
         assert not planned
+
+
+def test_a_range_of_keys_in_a_condition_is_planned_once(db: Any, planned: list[Running]) -> None:
+    def between(t: Any, lower: Any, upper: Any) -> Any:
+        return t.posts.where(lambda k, p: k >= lower and k < upper and p.year > 1991)
+
+    for begin in (db.read, db.write):
+        with begin() as t:
+            for n in range(10):
+                planned.clear()
+                rows = [(k, p) for k, p in t.posts.items() if n * 90 <= k < n * 100 and p.year > 1991]
+                assert between(t, n * 90, n * 100).all() == rows
+                assert between(t, n * 90, n * 100).limit(5, 1).all() == rows[1:6]
+                assert between(t, n * 90, n * 100).first() == (rows[0] if rows else None)
+                part = t.posts.select(n * 95, reverse=True).where(lambda k, p: k >= 50 and k < 800 and p.year > 1991)
+                assert (
+                    part.all()
+                    == [(k, p) for k, p in t.posts.items() if max(n * 95, 50) <= k < 800 if p.year > 1991][::-1]
+                )
+            assert not planned
+            for odd in (5.5, 2**70, -(2**70), float("inf"), True):
+                rows = [(k, p) for k, p in t.posts.items() if 3 <= k < odd and p.year > 1991]
+                assert between(t, 3, odd).all() == rows
+
+
+def test_explain_says_the_same_of_an_order_in_a_write_transaction(db: Any) -> None:
+    def plans(t: Any) -> list[str]:
+        found = t.posts.where(lambda p: p.year > 1990).order_by(lambda p: p.score)
+        rare = t.posts.where(lambda p: p.title == "t7").order_by(lambda p: p.score)
+        return [str(one.limit(3).explain()) for one in (found, rare, of_author(t, 3).order_by(lambda p: p.year))]
+
+    with db.read() as t:
+        before = plans(t)
+    assert "p.score: from the index" in before[0]
+    assert "all are read faster" in before[1]
+    with db.write() as t:
+        assert plans(t) == before

@@ -7,8 +7,8 @@ lists what is wanted of the records.
 A plan is kept by the readings of the functions of a query: the code of each, without what it captured. `cachedplans`
 keeps it and makes it, once all functions have been compared with records. It may be used again as long as the table has
 the same indexes (`Known.state`), in a read transaction, in which nothing changes while it runs, and in a write
-transaction for what takes all rows, without an order, before the program continues. So a plan must keep nothing of a
-query but its form: no captured value, no bound of a selection, nothing of a transaction.
+transaction for what takes all rows before the program continues, as whatever sorts does. So a plan must keep nothing of
+a query but its form: no captured value, no bound of a selection, nothing of a transaction.
 
 What a query asks, and which indexes there are, decide its kind:
 
@@ -18,7 +18,7 @@ What a query asks, and which indexes there are, decide its kind:
 * `CachedLinked`: the condition is on a linked record, and entries of an index of the other table tell all of it.
 * `CachedLinkScan`: the same without such an index: the other table is read.
 * `CachedOrder`: all records, or just those of a range, in the order of an index.
-* `CachedScan`: no index is of use.
+* `CachedScan`: no index is of use. All records are read, or those of a range of keys.
 
 `CachedPartial` keeps one of these for each set of partial indexes that the captured values allow. How many records
 there are is told by `counted.CachedCount`, if by an index alone.

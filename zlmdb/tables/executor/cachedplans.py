@@ -134,10 +134,13 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         from .cachedlinkscans import cached_by_scan  # late, as above
 
         return cached_by_scan(facts, running, query.where, give) or False
-    # A range of keys alone is read as any range, and a record that is not there means two things.
-    if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
+    linked = any([one.reading.links for one in query.where])
+    if all([way.is_range_of_keys for way in ways]):  # it is read as any range
+        alone = len(ways) == 1 and query.order is None and not linked
+        return scanned(running, give, ways[0].find, beside=True) if alone else False
+    if len({way.sparse for way in ways}) > 1:  # a record that is not there means two things
         return False
-    alone = not any([way.of_keys for way in ways]) and not any([one.reading.links for one in query.where])
+    alone = not any([way.of_keys for way in ways]) and not linked
     scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
     covered = _covered(asking, give, found if query.order is None else every, running)

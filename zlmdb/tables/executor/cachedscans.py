@@ -16,6 +16,7 @@ from ...query.projection import HITS
 from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek, values_from
+from .accessranges import Find
 from .cachedplan import CachedPlan
 from .indexfacts import vouches
 
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 _KINDS = {*PLAIN, frozenset, list, set, tuple}
 
 
-def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
+def scanned(running: Running, give: Give, find: Optional[Find] = None, *, beside: bool = False) -> Any:
     """The cached plan of the query of *running*, for which no index is of use; False if there is none.
 
-    *beside*: somebody else decides whether an index is of use.
+    *find* gives the range of keys of the conditions. *beside*: somebody else decides whether an index is of use.
     """
     where = running.query.where
     functions = [*where, give] if isinstance(give, Followed) else [*where]
@@ -44,7 +45,7 @@ def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
     if not {kind for _, _, kind in captured}.issubset(_KINDS if beside else PLAIN):
         return False
     prepared = running.prepared(functions, (give,), True)
-    return CachedScan(prepared, captured) if prepared.renewable else False
+    return CachedScan(prepared, captured, find) if prepared.renewable else False
 
 
 def scanned_lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Optional[Iterator[list[Any]]]:
@@ -82,15 +83,17 @@ def _scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, r
 class CachedScan(CachedPlan):
     """A query of which all is known but the captured values, and which reads all records of a range."""
 
-    __slots__ = ("_captured", "_prepared")
+    __slots__ = ("_captured", "_find", "_prepared")
     by_index = False
 
-    def __init__(self, prepared: Prepared, captured: Sequence[tuple[int, int, type[Any]]]) -> None:
+    def __init__(
+        self, prepared: Prepared, captured: Sequence[tuple[int, int, type[Any]]], find: Optional[Find] = None
+    ) -> None:  # fmt: skip
         """*captured*: of each captured value in a condition the numbers of both, and its type.
 
         If it is of another type, an index may be of use.
         """
-        self._prepared, self._captured = prepared, captured
+        self._prepared, self._captured, self._find = prepared, captured, find
 
     def parts(self, selection: Selection[Any, Any], give: Give) -> ScanParts:
         """The rows of the records of *selection*, none of which is skipped, so many records at a time.
@@ -123,7 +126,13 @@ class CachedScan(CachedPlan):
         prepared = self._prepared.renewed(functions)
         if prepared is None:
             return None
-        cursor, lower, upper = raw.cursor(table._db), selection._lower, selection._upper
+        lower, upper = selection._lower, selection._upper
+        if self._find is not None:
+            ranges = self._find(where)
+            if not ranges or len(ranges) > 1:
+                return None
+            lower, upper = max(lower, ranges[0][0]), min(upper, ranges[0][1])
+        cursor = raw.cursor(table._db)
         reverse = bool(selection._reverse)
         if not seek(cursor, lower, upper, reverse):
             return []
