@@ -240,7 +240,6 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.executor.accesspaths", "tables.table"): "annotations: it reads a table",
     ("tables.executor.accesspaths", "tables.selection"): "annotations: what is read is in the range of a selection",
     ("tables.executor.cachedplan", "tables.selection"): "annotations: the query of a selection is known",
-    ("tables.executor.cachedplan", "tables.executor.cachedorder"): "annotations: a plan may have one of these",
     ("tables.executor.cachedpaths", "tables.selection"): "annotations: the query of a selection is known",
     ("tables.executor.cachedpaths", "tables.table"): "annotations: it reads a table",
     ("tables.executor.cachedcovered", "tables.selection"): "annotations: the query of a selection is known",

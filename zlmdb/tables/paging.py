@@ -11,6 +11,7 @@ from ..query.following import Followed, spelled
 from ..query.following.captured import is_settled
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
+from .executor.cachedorder import CachedOrder
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -23,14 +24,8 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     cached = selection._cached_plan(give, at_once=True)
-    ordered = None if cached is None else cached.ordered
-    if ordered is not None:
-        if not _is_constant(selection):
-            name = _fingerprint(selection)
-        elif ordered.fingerprint is None:
-            name = ordered.fingerprint = _fingerprint(selection)
-        else:
-            name = ordered.fingerprint
+    if isinstance(cached, CachedOrder) and _is_constant(selection):
+        name = cached.fingerprint = cached.fingerprint or _fingerprint(selection)
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)

@@ -90,11 +90,6 @@ class CachedOrder(CachedPlan):
         limit = selection._limit
         return super().rows(selection, give) if limit is None or limit > BLOCK else self._at_once(selection, give)
 
-    @property
-    def ordered(self) -> CachedOrder:  # type: ignore[override]
-        """This plan itself."""
-        return self
-
     def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
     ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip

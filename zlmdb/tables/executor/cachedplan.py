@@ -39,7 +39,6 @@ from ..scan import while_open
 
 if TYPE_CHECKING:
     from ..selection import Selection
-    from .cachedorder import CachedOrder
 
 
 class CachedPlan:
@@ -51,8 +50,6 @@ class CachedPlan:
     """Whether it reads no more than an index finds, and never the whole table."""
     in_order = False
     """Whether an index has the rows in the order of their keys: the first ones are read without the others."""
-    ordered: Optional[CachedOrder] = None
-    """What reads the rows in the order of an index, if one has the order that is asked for."""
 
     def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         """As `all`. Whatever is unusual may raise: values that an index cannot hold, a record that does not decode."""
