@@ -12,7 +12,7 @@ import pytest
 import zlmdb
 from zlmdb import desc
 from zlmdb.query import plan
-from zlmdb.tables.executor import accessreads, cachedcovered, cachedplans, keylookups
+from zlmdb.tables.executor import accessreads, cachedcovered, cachedpaths, keylookups
 from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
@@ -90,12 +90,12 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     """All stages are met with few records. An index is used for up to *a quarter* of them, or for *all*."""
     for module in (plan, keylookups, cachedcovered):
         monkeypatch.setattr(module, "CAP", 4)
-    for module in (cachedplans, cachedcovered):
+    for module in (cachedpaths, cachedcovered):
         monkeypatch.setattr(module, "FEW", 2)
     monkeypatch.setattr(accessreads, "_FIRST", (2, 3))
     monkeypatch.setattr(keylookups, "_BLOCK", 5)
     monkeypatch.setattr(keylookups, "_FACTOR", 2)
-    monkeypatch.setattr(cachedplans, "BLOCK", 5)
+    monkeypatch.setattr(cachedpaths, "BLOCK", 5)
     if request.param == "all":
         monkeypatch.setattr(plan, "most_entries", lambda total: total)
 

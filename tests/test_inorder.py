@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import zlmdb
 from tests.filled import filled_once
 from zlmdb.query import inorder, loops, plan
-from zlmdb.tables.executor import accessreads, cachedplans, keylookups
+from zlmdb.tables.executor import accessreads, cachedpaths, keylookups
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
 
@@ -47,7 +47,7 @@ def row(number: int) -> Row:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (inorder, accessreads, cachedplans, keylookups):
+    for module in (inorder, accessreads, cachedpaths, keylookups):
         monkeypatch.setattr(module, "KEYS", KEYS)
     monkeypatch.setattr(inorder, "BLOCK", 3)
     monkeypatch.setattr(plan, "most_entries", lambda total: total)
@@ -132,7 +132,7 @@ def test_writes_between_records_are_seen(db: Any) -> None:
 def test_memory_does_not_grow_with_the_table(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     import tracemalloc
 
-    for module in (inorder, accessreads, cachedplans, keylookups):
+    for module in (inorder, accessreads, cachedpaths, keylookups):
         monkeypatch.setattr(module, "KEYS", 100)
     monkeypatch.setattr(inorder, "BLOCK", 50)
     monkeypatch.setattr(loops, "BLOCK", 50)

@@ -234,9 +234,13 @@ def test_the_rest_of_an_index_behind_equal_parts_is_read_backwards_for_an_order(
         assert found.limit(9).all() == expected[:9]
         assert found.limit(9).explain().indexes == ("by_team",)
         assert found.all() == expected
+        tried = t.numbers.where(lambda p: p.active).order_by(lambda p: -p.age).limit(9).explain().ordered
     with tied.write() as t:
         few = t.numbers.where(lambda p: p.active).order_by(lambda p: -p.age).limit(9)
-        assert not few.explain().ordered  # perhaps nothing matches, and all would be looked up
+        assert few.explain().ordered is tried  # as in a read transaction
+        assert few.all() == sorted([pair for pair in rows if pair[1].active], key=lambda pair: -pair[1].age)[:9]
+        none = t.numbers.where(lambda p: p.town == "nowhere").order_by(lambda p: -p.age).limit(9)
+        assert none.all() == []
         t.txn.abort()
 
 

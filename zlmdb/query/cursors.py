@@ -28,6 +28,15 @@ class Position(NamedTuple):
     key: Any
     entry: bytes
 
+    def is_behind(self, begin: Position, backwards: bool, down: bool) -> bool:
+        """Whether it comes behind *begin*: *backwards*, the greatest first; *down*, equal ones the last one first."""
+        one, other = (self.key, begin.key) if backwards else (begin.key, self.key)
+        if one < other:
+            return True
+        if other < one:
+            return False
+        return self.entry < begin.entry if down else self.entry > begin.entry
+
 
 def fingerprint(*said: Any) -> str:
     """A short name for a query of which *said* is all."""

@@ -109,6 +109,5 @@ FEW = 256
 def few_rows(selection: Any, give: Any) -> Optional[list[Any]]:
     """What *give* says of the records of *selection*, if an index finds fewer than `FEW`, as is known from before."""
     cached = selection._cached_plan(give, at_once=True)
-    by_index = hasattr(cached, "in_order")  # else it may read the table
-    rows: Optional[list[Any]] = cached.all(selection, give, FEW) if by_index else None
+    rows: Optional[list[Any]] = cached.all(selection, give, FEW) if cached is not None and cached.by_index else None
     return None if rows is None or len(rows) == FEW else rows

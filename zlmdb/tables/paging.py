@@ -12,8 +12,6 @@ from ..query.following.captured import is_settled
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
 from .executor.cachedorder import CachedOrder
-from .executor.cachedplans import CachedPaths
-from .executor.cachedsorted import CachedSorted
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -25,24 +23,18 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
     """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
-    cached = selection._cached_plan(give)
-    ordered = cached.ordered if isinstance(cached, CachedSorted) else cached
-    if isinstance(ordered, CachedOrder):
-        if not _is_constant(selection):
-            name = _fingerprint(selection)
-        elif ordered.fingerprint is None:
-            name = ordered.fingerprint = _fingerprint(selection)
-        else:
-            name = ordered.fingerprint
+    cached = selection._cached_plan(give, at_once=True)
+    if isinstance(cached, CachedOrder) and _is_constant(selection):
+        name = cached.fingerprint = cached.fingerprint or _fingerprint(selection)
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)
-    if isinstance(ordered, CachedOrder):
-        found = ordered.page(selection, give, size, begin)
+    if cached is not None:
+        found = cached.page(selection, give, size, begin)
         if found is not None:
             rows, last = found
             return Page(rows, None if last is None else recent.cursor(last, name))
-    if selection._query.order is None and isinstance(cached, CachedPaths) and cached.in_order and selection._plain:
+    if cached is not None and cached.in_order and selection._query.order is None and selection._plain:
         return _known_page(selection if begin is None else _behind(selection, begin.entry), give, size, name)
     rows = list(islice(_rows(selection, give, begin, after, size + 1), size + 1))
     cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
@@ -77,22 +69,13 @@ def _rows(
         sort_key, (value, engine_key, _) = pair
         position = Position(sort_key, entry_of(value, engine_key))
         try:
-            return begin is None or _is_behind(position, begin, backwards=backwards, down=down)
+            return begin is None or position.is_behind(begin, backwards, down)
         except (TypeError, AttributeError, ArithmeticError) as error:  # somebody has made the cursor
             raise ValueError(none_of_this_query(after)) from error
 
     gives = VALUES, ENGINE_KEYS, give
     for sort_key, (value, engine_key, row) in selection.limit(most)._running().rows_behind(gives, is_behind, begin):
         yield Position(sort_key, entry_of(value, engine_key)), row
-
-
-def _is_behind(position: Position, begin: Position, *, backwards: bool, down: bool) -> bool:
-    one, other = (position.key, begin.key) if backwards else (begin.key, position.key)
-    if one < other:
-        return True
-    if other < one:
-        return False
-    return position.entry < begin.entry if down else position.entry > begin.entry
 
 
 def _entry_of(selection: Selection[Any, Any]) -> Callable[[Any, bytes], bytes]:

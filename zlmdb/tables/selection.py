@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..query.following import Followed, Following
     from ..query.pages import Page
     from ..query.translated import Give
-    from .executor.cachedplans import CachedPlan
+    from .executor.cachedplan import CachedPlan
     from .executor.execution import Running
     from .table import Table
 
@@ -227,7 +227,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
                 return self._read(kind) if self._limit is None else few_of(self._read(kind), self._limit)
         if self._query.skip and (behind := self._behind_skipped()) is not None:
             return behind._run(give)
-        cached = self._cached_plan(give)
+        cached = self._cached_plan(give, at_once=self._query.order is not None)  # then all is read before the first one
         return self._running().rows(give) if cached is None else cached.rows(self, give)
 
     def _behind_skipped(self) -> Optional[Selection[K, V]]:
@@ -293,8 +293,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def _summed(self, give: Give) -> Iterator[Any]:
         """What *give* says of each record, as `_all_rows`, for one number."""
         write, linked = self._table._txn._write, self._follows_links(give)
-        cached: Any = self._cached_plan(give, at_once=True) if write or linked else None
-        rows = cached.all(self, give, self._limit) if write and hasattr(cached, "in_order") else None
+        cached = self._cached_plan(give, at_once=True) if write or linked else None
+        rows = cached.all(self, give, self._limit) if write and cached is not None and cached.by_index else None
         found = self._all_rows if linked and (write or cached is None) else self._run
         return found(give) if rows is None else iter(rows)
 

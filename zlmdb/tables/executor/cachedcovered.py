@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.following import Followed
 from ...query.forms import ROWS
 from ...query.prepared import Prepared
@@ -17,10 +15,9 @@ from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek
 from ..indexstorage import BoundIndex
-from ..scan import while_open
 from .accesspaths import AccessPath
 from .accessranges import Range
-from .cachedplans import FEW, CachedPaths, given
+from .cachedpaths import FEW, CachedPaths, given
 from .cachedscans import CachedScan
 from .covered import Cover, Covered
 from .foundkeys import FoundEntries
@@ -47,20 +44,15 @@ class CachedCovered(CachedPaths):
         self._prepared, self._bound, self._cover, self._fields = prepared, bound, cover, fields
         self._covering, self._paired = prepared.covering(cover, fields)
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
-        try:
-            if limit is not None:
-                return self._limited(selection, give, limit)
-            found, scan, most = self._finds(table, query.where), self._scan, most_kept(table)
-            entries = found[0].fewer(most if scan is None else min(most, CAP))
-            if entries is not None:
-                return self._rows_of(found[0], entries, selection, give)[query.skip :]
-            return None if scan is None else self._all_staged(found, selection, give, scan)[query.skip :]
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            return None
+        if limit is not None:
+            return self._limited(selection, give, limit)
+        found, scan, most = self._finds(table, query.where), self._scan, most_kept(table)
+        entries = found[0].fewer(most if scan is None else min(most, CAP))
+        if entries is not None:
+            return self._rows_of(found[0], entries, selection, give)[query.skip :]
+        return None if scan is None else self._all_staged(found, selection, give, scan)[query.skip :]
 
     def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundEntries]:
         found = self._ways[0].entry_ranges(table, where)
@@ -145,4 +137,4 @@ class CachedCovered(CachedPaths):
         """The rows of *selection*. All entries are read before the first one comes, if they are few."""
         if selection._limit is None and not self._ways[0].only:
             return super().rows(selection, give)
-        return while_open(selection._table, partial(self._all_or, selection, give))
+        return self._at_once(selection, give)

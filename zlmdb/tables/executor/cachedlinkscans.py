@@ -8,10 +8,9 @@ that has the same order. So nothing is decoded but what the condition asks of us
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...keys import TupleKey
 from ...query.accesses import IndexFacts, accesses
 from ...query.following import Followed, Given
@@ -25,6 +24,7 @@ from ...query.translated import Give, want_of
 from ...store.blocks import COUNTS_REFERENCES
 from ..indexstorage import BoundIndex, IndexStorage
 from .accessranges import captured, ends_otherwise
+from .cachedplan import CachedPlan
 from .cachedscans import ScanParts
 from .indexfacts import vouches
 from .keylookups import by_cursor
@@ -76,10 +76,11 @@ def begins_with_key(index: IndexStorage, key: Any) -> bool:
     return bool(joined.parts[0] == key) and not ends_otherwise(joined._forms[0])
 
 
-class CachedLinkScan:
+class CachedLinkScan(CachedPlan):
     """A query by what one field refers to, of which all is known but the captured values."""
 
     __slots__ = ("_bound", "_fits", "_holder", "_key", "_known", "_listed", "_prepared")
+    by_index = False
 
     def __init__(
         self, followed: Followed, link: Link, prepared: Prepared, fits: Followed, known: Known, bound: BoundIndex,
@@ -92,22 +93,17 @@ class CachedLinkScan:
         want = want_of((give,), running.programs, one=True)
         self._listed = Prepared(functions, (), (), want, running.programs)
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """The rows of *selection*; None where somebody else has to find out, as with a *limit* or a range of keys."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
         if limit is not None or not _is_whole(selection):
             return None
-        try:
-            keys = self._keys(table, query.where[0])
-            if keys is None:
-                return None
-            keys.sort(reverse=bool(selection._reverse))
-            get = by_cursor(table, keys)
-            listing = self._listed.listing(sparse=False, dense=get is not None)
-            return listing(keys, table._get if get is None else get, table._db, (give,))
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
+        keys = self._keys(table, query.where[0])
+        if keys is None:
             return None
+        keys.sort(reverse=bool(selection._reverse))
+        get = by_cursor(table, keys)
+        listing = self._listed.listing(sparse=False, dense=get is not None)
+        return listing(keys, table._get if get is None else get, table._db, (give,))
 
     def _keys(self, table: Table[Any, Any], followed: Followed) -> Optional[list[bytes]]:
         """The engine's keys of the records that refer to those that fit; None if the other table is not to be read."""
@@ -134,7 +130,6 @@ class CachedLinkScan:
         return linked if once else None
 
     def told(self, selection: Selection[Any, Any]) -> Optional[tuple[str, str]]:
-        """The name of the index that `all` reads, and how, for `explain`; None if it does not."""
         table, followed = selection._table, selection._query.where[0]
         linked = self._linked(table, followed) if selection._limit is None and _is_whole(selection) else None
         if linked is None or self._prepared.renewed([Followed(self._fits, nothing, followed.parameters)]) is None:
@@ -150,10 +145,6 @@ class CachedLinkScan:
         found = parts.next(sys.maxsize)
         parts.close()
         return found
-
-    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """The rows of *selection*, which the caller may not want all."""
-        return selection._running().rows(give)
 
 
 def _is_whole(selection: Selection[Any, Any]) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...keys import TupleKey
 from ...query.accesses import Access, IndexFacts, order_access, ordered_by
 from ...query.cursors import Position
@@ -20,8 +18,8 @@ from ...query.projection import PAIRS, VALUES
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ..indexstorage import BoundIndex
-from ..scan import while_open
 from .accessranges import UNFIT, Find, Range, finder
+from .cachedplan import CachedPlan
 from .covered import EXACT
 from .foundkeys import first_keys, first_tied, tied_keys
 from .keylookups import most_kept, total_of
@@ -34,7 +32,7 @@ BLOCK = 1000
 """Rows that are listed at once, at most."""
 
 
-class CachedOrder:
+class CachedOrder(CachedPlan):
     """The records of a range of an index, in its order, of which all is known but the captured values.
 
     Either the range has just what is asked for, and is `exact`, or the first rows are looked for in it.
@@ -50,23 +48,18 @@ class CachedOrder:
         self._list = prepared.listing(sparse=False)
         self.fingerprint: Optional[str] = None  # of the query, if it depends on nothing else
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """As `CachedPaths.all`."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         query = selection._query
         if limit is None and (self._find is not None or self.access.ties):  # to sort fewer may be better
             return None
-        try:
-            within = self._range(selection)
-            stop = None if limit is None else query.skip + limit
-            if within is None:
-                return None
-            if not self.exact:
-                return self._fitting(selection, give, within, query.skip, stop or 0)
-            keys = self._keys(selection, within, stop, query.skip)
-            return None if keys is None else self._rows(selection, give, keys)
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
+        within = self._range(selection)
+        stop = None if limit is None else query.skip + limit
+        if within is None:
             return None
+        if not self.exact:
+            return self._fitting(selection, give, within, query.skip, stop or 0)
+        keys = self._keys(selection, within, stop, query.skip)
+        return None if keys is None else self._rows(selection, give, keys)
 
     def whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
         """All rows, if the range is `exact` and not much of the table; None where somebody else has to find out."""
@@ -80,44 +73,34 @@ class CachedOrder:
         """The rows of the first records that fit; None if these are not found soon, and all may be read faster."""
         table, functions = selection._table, (*selection._query.where, give)
         rows: list[Any] = []
-        read, size, most = 0, max(stop, 1), min(CAP, total_of(table) // (4 * SHARE))
-        while size <= most:
+        total = total_of(table)
+        read, size, most = 0, max(stop, 1), min(CAP, total // (4 * SHARE))
+        while size <= most or len(rows) * total > stop * SHARE * read:  # as the planner has it, of the first `CAP`
             keys = self._keys(selection, within, size, most=most)
             if keys is None:
                 return None
             rows += self._list(keys[read:], table._get, table._db, functions)
             if len(rows) >= stop or len(keys) < size:
                 return rows[skip:stop]
-            read, size = size, size * 4
+            read, size = size, most if size < most < size * 2 else size * 2
         return None
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """As `CachedPaths.rows`."""
-        return while_open(selection._table, partial(self._few_or, selection, give))
-
-    def _few_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
+        """As `CachedPlan.rows`: few are read before the first one comes."""
         limit = selection._limit
-        found = None if limit is None or limit > BLOCK else self.all(selection, give, limit)
-        return selection._running().rows(give) if found is None else found
+        return super().rows(selection, give) if limit is None or limit > BLOCK else self._at_once(selection, give)
 
-    def page(
+    def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
     ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
-        """The rows of a page behind *begin*, and the position of the last one if there are more."""
-        if not self.exact:
+        keys = self._keys_behind(selection, begin, size + 1) if self.exact else None
+        rows = None if keys is None else self._rows(selection, give, keys[:size])
+        if keys is None or rows is None:
             return None
-        try:
-            keys = self._keys_behind(selection, begin, size + 1)
-            rows = None if keys is None else self._rows(selection, give, keys[:size])
-            if keys is None or rows is None:
-                return None
-            if len(keys) <= size:
-                return rows, None
-            value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
-            return rows, self._position(selection, keys[size - 1], value)
-        except Exception as error:  # as above
-            let_through(error)
-            return None
+        if len(keys) <= size:
+            return rows, None
+        value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
+        return rows, self._position(selection, keys[size - 1], value)
 
     def _range(self, selection: Selection[Any, Any]) -> Optional[Range]:
         """The range of the entries that are asked for; None if it cannot be told."""

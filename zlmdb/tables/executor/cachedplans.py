@@ -1,66 +1,37 @@
-"""Cached plans of queries by an index: from captured values to rows, without planning.
-
-To choose a plan takes longer than to read a record. For functions that were read before, by the same indexes, most of
-it comes out alike, so it is kept: which index, how its ranges follow from the captured values, and one function that
-lists what is wanted of the records. That serves read transactions, in which nothing changes while it runs, and in write
-transactions what lists all rows, without an order, before the program continues. Whatever is unusual (values that an
-index cannot hold, much of the table, a record that does not decode) is left to `Running`, which handles all cases.
-
-What a query asks, and which indexes there are, decide its kind:
-
-* `CachedPaths`: indexes, or the key, find the records. Rows come in the order of the keys.
-* `CachedSorted`: as above, and these rows, few of them, are sorted in memory. `CachedOrder` may have the first ones.
-* `CachedCovered`: the entries of one index have all that is asked for.
-* `CachedLinked`: the condition is on a linked record, and entries of an index of the other table tell all of it.
-* `CachedLinkScan`: the same without such an index: the other table is read.
-* `CachedOrder`: all records, or just those of a range, in the order of an index.
-* `CachedScan`: no index is of use.
-* `CachedPartial`: one of these for each set of partial indexes that the captured values allow.
-
-How many records there are is told by `counted.CachedCount`, if by an index alone.
-"""
+"""Which cached plan a query has: it is looked up by the functions of the query, and made if it is the first of them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.accesses import ONE_SIDED, Access, IndexFacts, accesses, order_access, ordered_by
 from ...query.expressionsource import Asked
 from ...query.following import Followed
-from ...query.inorder import KEYS
 from ...query.plan import DEEP, split
 from ...query.prepared import Prepared
+from ...query.projection import ENGINE_KEYS
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of, with_sort_key
 from ..indexstorage import BoundIndex
-from ..scan import while_open
 from .accesspaths import AccessPath, EitherPath, way_of
-from .cachedorder import BLOCK, CachedOrder, first_in_order, has_order
+from .cachedcovered import CachedCovered
+from .cachedorder import CachedOrder, first_in_order, has_order
 from .cachedpartial import CachedPartial
-from .cachedscans import CachedScan, behind, scanned
+from .cachedpaths import FEW, CachedPaths
+from .cachedplan import CachedPlan
+from .cachedscans import scanned
+from .cachedsorted import CachedSorted
 from .covered import Cover, cover_of
-from .foundkeys import FoundKeys
-from .keylookups import most_kept, most_of, stages
 
 if TYPE_CHECKING:
     from ..selection import Selection
-    from ..table import Table
-    from .cachedlinkscans import CachedLinkScan
     from .execution import Known, Running
 
 KEPT = 256
 """Cached plans of a table that are kept at most."""
-FEW = 64
-"""Entries that an index gives about as fast as a scan does, of any table."""
-
-_FIRST_BLOCK = 8
-_FIRST_STEP = 16
 
 
 def cached_plan_of(selection: Selection[Any, Any], give: Give, at_once: bool = False) -> Optional[CachedPlan]:
@@ -70,7 +41,7 @@ def cached_plan_of(selection: Selection[Any, Any], give: Give, at_once: bool = F
     """
     table, query = selection._table, selection._query
     where, order = query.where, query.order
-    if not table._steady or not selection._plain or (table._txn._write and not (at_once and order is None)):
+    if not table._steady or not selection._plain or (table._txn._write and not at_once):
         return None
     programs = table._storage.generated.programs
     if programs is None:
@@ -137,7 +108,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     query = selection._query
     functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
     programs, parts = selection._table._storage.generated.loops, parts_of(query.where)
-    found = accesses(parts, facts)
+    every = accesses(parts, facts)
+    found = _fewest(every)
     running: Running = programs.running(selection)
     ways: list[AccessPath] = []
     if found and found[0].rank == 0:
@@ -162,27 +134,26 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         from .cachedlinkscans import cached_by_scan  # late, as above
 
         return cached_by_scan(facts, running, query.where, give) or False
-    # A range of keys alone is read as any range, and a record that is not there means two things.
-    if all([way.is_range_of_keys for way in ways]) or len({way.sparse for way in ways}) > 1:
+    linked = any([one.reading.links for one in query.where])
+    if all([way.is_range_of_keys for way in ways]):  # it is read as any range
+        alone = len(ways) == 1 and query.order is None and not linked
+        return scanned(running, give, ways[0].find, beside=True) if alone else False
+    if len({way.sparse for way in ways}) > 1:  # a record that is not there means two things
         return False
-    alone = not any([way.of_keys for way in ways]) and not any([one.reading.links for one in query.where])
+    alone = not any([way.of_keys for way in ways]) and not linked
     scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
-    covered = _covered(asking, give, found, running)
+    covered = _covered(asking, give, found if query.order is None else every, running)
     if covered is not None:
         if query.order is not None or len(ways) != 1:
             return False
-        from .cachedcovered import CachedCovered  # late: it is one of these
-
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
         return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
     if query.order is not None:
-        from .cachedsorted import CachedSorted  # late: it is one of these
-
-        want = with_sort_key(query.order, want, programs)
+        want = with_sort_key(query.order, want_of((ENGINE_KEYS, give), programs, one=False), programs)
         sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
         ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
         same, most = None, CAP  # the index that has just these records in order
@@ -192,6 +163,18 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
         alike = len(found) == len(ways) == 1 and found[0].facts is same
         return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered, alike=alike)
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
+
+
+def _fewest(found: Sequence[Access]) -> list[Access]:
+    """Those of *found*, the most promising first, of which no other one surely finds the same records, or fewer."""
+    kept: list[Access] = []
+    for one in found:
+        nodes, whole = set(one.nodes), not one.facts.where and all([part.present for part in one.facts.parts])
+        fewer = [each for each in found if nodes < set(each.nodes) and each.members is None]
+        same = [each for each in kept if nodes == set(each.nodes)]
+        if not whole or not nodes or all([each.facts.several for each in (*fewer, *same)]):
+            kept.append(one)
+    return kept
 
 
 def _either(
@@ -242,256 +225,3 @@ def _covered(
         return None
     cover = cover_of(bound.storage, found[0].facts, running.storage, running.programs.following)
     return (bound, cover, fields) if cover is not None and fields is not None and fields <= cover.fields else None
-
-
-class CachedPaths:
-    """A query of which all is known but the captured values."""
-
-    __slots__ = ("_list", "_only", "_scan", "_ways", "in_order")
-
-    def __init__(self, ways: Sequence[AccessPath], prepared: Prepared, scan: Optional[CachedScan] = None) -> None:
-        """*scan*: what answers it without an index."""
-        self._ways, self._scan = ways, scan
-        self.in_order = len(ways) == 1 and ways[0].in_order
-        self._only = ways[0] if len(ways) == 1 and ways[0].only and not ways[0].sparse else None
-        self._list = prepared.listing(sparse=ways[0].sparse)
-
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
-        table, query = selection._table, selection._query
-        only = self._only
-        try:
-            if only is not None and not query.skip and limit != 0:  # one record, or none: without all that follows
-                key = only.key(table, query.where)
-                if key is None or not selection._lower <= key < selection._upper:
-                    return []
-                return self._list([key], table._get, table._db, (*query.where, give))
-            if limit is None:
-                whole = self._whole(selection, give)
-                return whole[query.skip :] if whole and query.skip else whole
-            stop = query.skip + limit
-            few = self._first(selection, give, stop) if self.in_order and stop <= CAP else None
-            if few is not None:
-                return few[query.skip :]
-            rows: list[Any] = []
-            for some in self._lists(selection, give, stop):
-                rows += some
-                if len(rows) >= stop:
-                    break
-            return rows[query.skip : stop]
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            return None
-
-    def _whole(self, selection: Selection[Any, Any], give: Give) -> Optional[list[Any]]:
-        """All rows; None if that takes a plan."""
-        table, functions, scan = selection._table, (*selection._query.where, give), self._scan
-        if scan is None:
-            keys, asked = self._keys(selection, give)
-            return self._list(keys, table._get, table._db, asked) if keys else keys
-        keys = self._few(table, selection._query.where)
-        if keys is None:
-            found = self._finds(table, selection._query.where)
-            keys = fewest(found, min(most_of(table), CAP))
-            if keys is None:
-                return self._all_staged(found, selection, give, scan)
-        return self._list(self._in_key_order(selection, keys), table._get, table._db, functions) if keys else keys
-
-    def _few(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        """The keys that the first way finds that has few; None if none has."""
-        few = FEW if len(self._ways) == 1 else _FIRST_STEP
-        for way in self._ways:
-            keys = way.keys(table, where, few)
-            if keys is None or len(keys) < few:
-                return keys
-        return None
-
-    def _all_staged(
-        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, scan: CachedScan
-    ) -> list[Any]:  # fmt: skip
-        """All rows, of many entries. Raises as `_lists`."""
-        counted = stages(most_of(selection._table))
-        return list(chain.from_iterable(self._staged(found, selection, give, BLOCK, scan, counted)))
-
-    def _first(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
-        """At most *stop* rows, if these are known of few entries: then it does not matter how many there are."""
-        table, functions = selection._table, (*selection._query.where, give)
-        for most in (stop, max(stop, FEW)):
-            keys = self._ways[0].ends(selection, most)
-            if keys is None:
-                return None
-            rows = self._list(keys, table._get, table._db, functions)
-            if len(rows) >= stop or len(keys) < most:
-                return rows[:stop]
-        return None
-
-    def _lists(self, selection: Selection[Any, Any], give: Give, first: int) -> Iterator[list[Any]]:
-        """Lists of the rows, of *first* ones to begin with. Raises where somebody else has to find out."""
-        table, scan, functions = selection._table, self._scan, (*selection._query.where, give)
-        most = most_of(table)
-        read, size, until = 0, FEW, FEW if scan is None else most
-        while self.in_order and read < until:  # the entries are in the order of the records
-            few = self._ways[0].ends(selection, size)
-            if few is None:
-                break
-            for block in _blocks(few, max(first, read)):
-                yield self._list(block, table._get, table._db, functions)
-            if len(few) < size:
-                return
-            selection = behind(selection, few[-1])
-            read, size = read + size, min(2 * size, BLOCK)
-        if scan is not None:
-            counted = ((FEW, FEW), *stages(most)) if read < most else ((0, sys.maxsize),)
-            yield from self._staged(self._finds(table, selection._query.where), selection, give, first, scan, counted)
-            return
-        keys, functions = self._keys(selection, give)
-        if keys is None:
-            raise LookupError("so many are read faster in the order of the table")
-        for block in _blocks(keys, first):
-            yield self._list(block, table._get, table._db, functions)
-
-    def _staged(
-        self, found: Sequence[FoundKeys], selection: Selection[Any, Any], give: Give, first: int, scan: CachedScan,
-        counted: Iterable[tuple[int, int]],
-    ) -> Iterator[list[Any]]:  # fmt: skip
-        """As `_lists`: records are read in their order until it is known, by *counted*, whether few are *found*.
-
-        *counted* is as `stages`.
-        """
-        parts = scan.parts(selection, give)
-        keys: Optional[list[bytes]] = None
-        try:
-            if not parts.are_left:
-                return
-            for entries, records in counted:
-                keys = fewest(found, min(entries, KEYS))
-                if keys is not None or entries > KEYS:
-                    break
-                # Where many of them match, reading the records one after the other is the faster way anyhow.
-                while records > 0 or parts.are_dense:
-                    size = min(records if records > 0 else parts.scanned, BLOCK)
-                    yield parts.next(size)
-                    records -= size
-                    if not parts.are_left:
-                        return
-            selection = parts.rest()
-        finally:
-            parts.close()
-        if keys is None:
-            raise LookupError("so many would take much memory")
-        yield from self._lists_of(found, keys, selection, give, first)
-
-    def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundKeys]:
-        """The keys that each way finds. Raises as `_lists`."""
-        return [given(way.found(table, where)) for way in self._ways]
-
-    def _lists_of(
-        self, found: Sequence[FoundKeys], keys: list[bytes], selection: Selection[Any, Any], give: Give, first: int
-    ) -> Iterator[list[Any]]:  # fmt: skip
-        """Lists of the rows of what one of *found* has found, *keys*."""
-        table, functions = selection._table, (*selection._query.where, give)
-        for block in _blocks(self._in_key_order(selection, keys), first):
-            yield self._list(block, table._get, table._db, functions)
-
-    def _keys(self, selection: Selection[Any, Any], give: Give) -> tuple[Optional[list[bytes]], tuple[Any, ...]]:
-        """The engine's keys of the records that may fit, in order, and the functions that they are listed for."""
-        table, where = selection._table, selection._query.where
-        ways = self._ways
-        found = self._found(table, where) if len(ways) == 1 else self._fewest(table, where)
-        return self._in_key_order(selection, found) if found else found, (*where, give)
-
-    def _in_key_order(self, selection: Selection[Any, Any], found: list[bytes]) -> list[bytes]:
-        """Those of the keys *found* that are in the range of *selection*, in its order."""
-        if not selection._is_all():
-            lower, upper = selection._lower, selection._upper
-            found = [key for key in found if lower <= key < upper]
-        if len(found) > 1:
-            found.sort(reverse=selection._reverse)
-        return found
-
-    def _found(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        way = self._ways[0]
-        if way.of_keys:
-            return way.keys(table, where, CAP)
-        found = way.keys(table, where, FEW)
-        if found is None or len(found) < FEW:
-            return found
-        entries = way.found(table, where)
-        return None if entries is None else entries.fewer(most_kept(table))
-
-    def _fewest(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[list[bytes]]:
-        """As the planner has it: of several indexes the one with the fewest entries."""
-        most = min(most_of(table), CAP)
-        if not self._ways[0].sparse:
-            return fewest(self._finds(table, where), most)
-        keys = [given(way.keys(table, where, most)) for way in self._ways]  # without reading any
-        return min([few for few in keys if len(few) < most], key=len, default=None)
-
-    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
-        table, query = selection._table, selection._query
-        raw = table._raw
-        left, skip = selection._limit, query.skip
-        given = 0
-        if left is not None and skip + left <= FEW:
-            yield from while_open(table, partial(self._all_or, selection, give))
-            return
-        lists = self._lists(selection, give, 1 if left is None else skip + left)
-        while True:
-            try:
-                found = next(lists, None)
-            except Exception as error:
-                let_through(error)
-                break
-            if found is None:
-                return
-            if skip:
-                skipped = min(skip, len(found))
-                skip -= skipped
-                del found[:skipped]
-            if left is not None:
-                del found[left - given :]
-            for row in found:
-                yield row
-                if table._raw is not raw:
-                    table._cursor()  # raises: the transaction has ended
-            given += len(found)
-            if left is not None and given >= left:
-                return
-        yield from islice(selection._running().rows(give), given, None)
-
-    def _all_or(self, selection: Selection[Any, Any], give: Give) -> Iterable[Any]:
-        found = self.all(selection, give, selection._limit)
-        return selection._running().rows(give) if found is None else found
-
-
-CachedPlan = Union[CachedPaths, CachedOrder, CachedScan, "CachedLinkScan"]
-
-
-def fewest(found: Sequence[FoundKeys], most: int) -> Optional[list[bytes]]:
-    """The fewest keys of one of *found*; None if each has *most* or more.
-
-    They are read in steps, up to the first in which one of them ends: it takes as long as that one has entries.
-    """
-    step = _FIRST_STEP if len(found) > 1 else most
-    while True:
-        few = [keys for way in found if (keys := way.fewer(min(step, most))) is not None]
-        if few or step >= most:
-            return min(few, key=len, default=None)
-        step *= 4
-
-
-def given(keys: Optional[Any]) -> Any:
-    """*keys*, as `AccessPath.found` gives them. Raises LookupError if it cannot tell."""
-    if keys is None:
-        raise LookupError("the index cannot hold such a value")
-    return keys
-
-
-def _blocks(keys: list[bytes], first: int) -> Iterator[list[bytes]]:
-    """*keys* in blocks, of which the first is small."""
-    at, size = 0, min(max(first, 1), BLOCK)
-    while at < len(keys):
-        yield keys[at : at + size]
-        at += size
-        size = min(max(2 * size, _FIRST_BLOCK), BLOCK)

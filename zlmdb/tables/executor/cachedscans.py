@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.following import Followed, walk
 from ...query.following.known import PLAIN
 from ...query.following.nodes import Parameter
@@ -17,6 +16,8 @@ from ...query.projection import HITS
 from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
 from ...store.ranges import pairs_from, seek, values_from
+from .accessranges import Find
+from .cachedplan import CachedPlan
 from .indexfacts import vouches
 
 if TYPE_CHECKING:
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 _KINDS = {*PLAIN, frozenset, list, set, tuple}
 
 
-def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
+def scanned(running: Running, give: Give, find: Optional[Find] = None, *, beside: bool = False) -> Any:
     """The cached plan of the query of *running*, for which no index is of use; False if there is none.
 
-    *beside*: somebody else decides whether an index is of use.
+    *find* gives the range of keys of the conditions. *beside*: somebody else decides whether an index is of use.
     """
     where = running.query.where
     functions = [*where, give] if isinstance(give, Followed) else [*where]
@@ -44,7 +45,7 @@ def scanned(running: Running, give: Give, *, beside: bool = False) -> Any:
     if not {kind for _, _, kind in captured}.issubset(_KINDS if beside else PLAIN):
         return False
     prepared = running.prepared(functions, (give,), True)
-    return CachedScan(prepared, captured) if prepared.renewable else False
+    return CachedScan(prepared, captured, find) if prepared.renewable else False
 
 
 def scanned_lists(running: Running, prepared: Prepared, functions: Sequence[Followed]) -> Optional[Iterator[list[Any]]]:
@@ -79,17 +80,20 @@ def _scanned_rows(prepared: Prepared, cursor: Any, lower: bytes, upper: bytes, r
     return (pairs_from if prepared.of_keys else values_from)(cursor, lower, upper, reverse)
 
 
-class CachedScan:
+class CachedScan(CachedPlan):
     """A query of which all is known but the captured values, and which reads all records of a range."""
 
-    __slots__ = ("_captured", "_prepared")
+    __slots__ = ("_captured", "_find", "_prepared")
+    by_index = False
 
-    def __init__(self, prepared: Prepared, captured: Sequence[tuple[int, int, type[Any]]]) -> None:
+    def __init__(
+        self, prepared: Prepared, captured: Sequence[tuple[int, int, type[Any]]], find: Optional[Find] = None
+    ) -> None:  # fmt: skip
         """*captured*: of each captured value in a condition the numbers of both, and its type.
 
         If it is of another type, an index may be of use.
         """
-        self._prepared, self._captured = prepared, captured
+        self._prepared, self._captured, self._find = prepared, captured, find
 
     def parts(self, selection: Selection[Any, Any], give: Give) -> ScanParts:
         """The rows of the records of *selection*, none of which is skipped, so many records at a time.
@@ -108,8 +112,7 @@ class CachedScan:
         captured = self._captured
         return not captured or all([type(where[function].parameters[n]) is kind for function, n, kind in captured])
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
         where, skip, raw = query.where, query.skip, table._raw
         if limit == 0:
@@ -119,32 +122,30 @@ class CachedScan:
             return None
         if not self._fits(where):
             return None
-        try:
-            functions = (*where, give) if isinstance(give, Followed) else where
-            prepared = self._prepared.renewed(functions)
-            if prepared is None:
-                return None
-            cursor, lower, upper = raw.cursor(table._db), selection._lower, selection._upper
-            reverse = bool(selection._reverse)
-            if not seek(cursor, lower, upper, reverse):
-                return []
-            rows, key_of = _scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
-            found: list[Any]
-            if limited:
-                left = -1 if limit is None else limit
-                found = prepared.scanning(limited=True)(rows, key_of, functions, skip, left, *prepared.given)
-            else:
-                found = prepared.scanning(limited=False)(rows, key_of, functions, *prepared.given)
-            if not COUNTS_REFERENCES:
-                cursor.close()
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
+        functions = (*where, give) if isinstance(give, Followed) else where
+        prepared = self._prepared.renewed(functions)
+        if prepared is None:
             return None
+        lower, upper = selection._lower, selection._upper
+        if self._find is not None:
+            ranges = self._find(where)
+            if not ranges or len(ranges) > 1:
+                return None
+            lower, upper = max(lower, ranges[0][0]), min(upper, ranges[0][1])
+        cursor = raw.cursor(table._db)
+        reverse = bool(selection._reverse)
+        if not seek(cursor, lower, upper, reverse):
+            return []
+        rows, key_of = _scanned_rows(prepared, cursor, lower, upper, reverse), cursor.key
+        found: list[Any]
+        if limited:
+            left = -1 if limit is None else limit
+            found = prepared.scanning(limited=True)(rows, key_of, functions, skip, left, *prepared.given)
+        else:
+            found = prepared.scanning(limited=False)(rows, key_of, functions, *prepared.given)
+        if not COUNTS_REFERENCES:
+            cursor.close()
         return found if table._raw is raw else None
-
-    def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
-        """The rows of *selection*, which the caller may not want all."""
-        return selection._running().rows(give)
 
 
 def behind(selection: Selection[Any, Any], key: bytes) -> Selection[Any, Any]:

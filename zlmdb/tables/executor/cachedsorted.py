@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
+from ...query.cursors import Position
 from ...query.following import Followed
 from ...query.ordering import checked, first_of
 from ...query.prepared import Prepared
 from ...query.translated import Give
-from ..scan import while_open
 from .accesspaths import AccessPath
 from .cachedorder import CachedOrder
-from .cachedplans import FEW, CachedPaths
+from .cachedpaths import FEW, CachedPaths
 from .keylookups import most_kept
 
 if TYPE_CHECKING:
     from ..selection import Selection
     from ..table import Table
 
-_row = itemgetter(1)
-
 
 class CachedSorted(CachedPaths):
-    """As `CachedPaths`, of a query with an order. The function that lists its records gives pairs: sort key and row."""
+    """As `CachedPaths`, of a query with an order. Its function lists sort keys, keys and rows."""
 
     __slots__ = ("_alike", "_most", "_most_limited", "ordered")
 
@@ -42,31 +37,49 @@ class CachedSorted(CachedPaths):
         self._only, self.in_order, self.ordered, self._alike = None, False, ordered, alike
         self._most, self._most_limited = most, most if ordered is None or ordered.exact else FEW
 
-    def all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
-        """At most *limit* of the rows of *selection*; None where somebody else has to find out."""
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
-        order: Optional[Followed] = query.order
         ordered = self.ordered
-        try:
-            if ordered is not None and ordered.exact and (limit is not None or self._alike):
-                rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
-                if rows is not None:
-                    return rows
-            found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
-            keys = self._in_key_order(selection, found) if found else found
-            if keys is None and ordered is not None and not ordered.exact and limit is not None:
-                return ordered.all(selection, give, limit)
-            if not keys:
-                return keys
-            if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
-                keys.sort(reverse=bool(selection._reverse) is not query.backwards)
-            pairs = self._list(keys, table._get, table._db, (*query.where, order, give))
-            stop = None if limit is None else query.skip + limit
-            first = first_of(checked(pairs), stop, backwards=query.backwards)
-            return list(map(_row, islice(first, query.skip, stop)))
-        except Exception as error:  # the general form tells what it is
-            let_through(error)
-            return None
+        if ordered is not None and ordered.exact and (limit is not None or self._alike):
+            rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
+            if rows is not None:
+                return rows
+        found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
+        keys = self._in_key_order(selection, found) if found else found
+        if keys is None and ordered is not None and not ordered.exact and limit is not None:
+            return ordered.all(selection, give, limit)
+        if not keys:
+            return keys
+        stop = None if limit is None else query.skip + limit
+        first = first_of(checked(self._pairs(selection, give, keys)), stop, backwards=query.backwards)
+        return [row for _, (_, row) in islice(first, query.skip, stop)]
+
+    def _pairs(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> Sequence[tuple[Any, Any]]:
+        """The sort key of each of the records with *keys* that fits, and beside it its key and its row, in a pair."""
+        table, query = selection._table, selection._query
+        if len(keys) > 1:  # the greatest ones first: equal ones, too, come the other way round
+            keys.sort(reverse=bool(selection._reverse) is not query.backwards)
+        pairs: Sequence[tuple[Any, Any]] = self._list(keys, table._get, table._db, (*query.where, query.order, give))
+        return pairs
+
+    def _page(
+        self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
+    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+        page = None if self.ordered is None else self.ordered.page(selection, give, size, begin)
+        found = self._fewer_than(selection._table, selection._query.where, self._most) if page is None else None
+        if found is None:
+            return page
+        backwards = selection._query.backwards
+        pairs = checked(self._pairs(selection, give, self._in_key_order(selection, found))) if found else iter(())
+        if begin is not None:
+            down = bool(selection._reverse) is not backwards
+            pairs = filter(lambda one: Position(one[0], one[1][0]).is_behind(begin, backwards, down), pairs)
+        first = list(first_of(pairs, size + 1, backwards=backwards))
+        rows = [row for _, (_, row) in first[:size]]
+        if len(first) <= size:
+            return rows, None
+        last, (key, _) = first[size - 1]
+        return rows, Position(last, key)
 
     def _fewer_than(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The keys that are found, if they are fewer than *most*, and not much of the table."""
@@ -76,4 +89,4 @@ class CachedSorted(CachedPaths):
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*. All are read before the first one comes."""
-        return while_open(selection._table, partial(self._all_or, selection, give))
+        return self._at_once(selection, give)

@@ -15,7 +15,7 @@ from ...query.plan import Choice, reasons
 from ...query.terms import CAP, conjuncts
 from ...query.translated import Give
 from ..storage import Storage
-from .cachedplans import FEW
+from .cachedpaths import FEW
 from .firstfew import linked_order
 
 if TYPE_CHECKING:
@@ -61,10 +61,8 @@ def _by_scan_of_links(running: Running, give: Give) -> Optional[tuple[str, str]]
     selection = running.selection
     if running.order is not None or not selection._follows_links() or len(running.query.where) > 1:
         return None
-    from .cachedlinkscans import CachedLinkScan  # late: few programs follow links
-
     cached = selection._cached_plan(give)
-    return cached.told(selection) if isinstance(cached, CachedLinkScan) else None
+    return None if cached is None else cached.told(selection)
 
 
 def _partial(running: Running, choice: Choice) -> list[str]:

@@ -23,7 +23,8 @@ from ...query.projection import ENGINE_KEYS
 from ...query.terms import CAP, subject_of
 from ..indexstorage import BoundIndex
 from .cachedlinkscans import begins_with_key, owners
-from .cachedplans import FEW, keep
+from .cachedpaths import FEW
+from .cachedplans import keep
 from .indexfacts import vouches
 from .linkednodes import Making, nothing
 from .linkscans import can_be_read_once

@@ -19,7 +19,7 @@ from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
 from .cachedlinkscans import begins_with_key, owners
-from .cachedplans import FEW, CachedPaths
+from .cachedpaths import FEW, CachedPaths
 from .covered import EXACT, cover_of
 from .foundkeys import EntryRanges
 from .keylookups import most_kept

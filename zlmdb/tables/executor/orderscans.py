@@ -122,7 +122,7 @@ def can_try(running: Running) -> bool:
     """Whether it can be tried how many of the first records in an order fit, before it is chosen."""
     table = running.table
     plain = [one.reading.complete and not one.reading.links for one in running.where]
-    return not table._txn._write and table._steady and all(plain)
+    return table._steady and all(plain)
 
 
 def _fitting(running: Running, keys: Sequence[bytes]) -> int:
