@@ -157,7 +157,7 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
     key = (which.__name__, give.reading, *[one.reading for one in where])
     cached: Any = known.cached.get(key)
     if cached is not None and (told := cached.of(selection, give)) is not None:
-        return told  # type: ignore[no-any-return]
+        return told
     subject = subject_of(give.node, give.keyed)
     found = [one for one in known.facts if one.name != KEY and any([part.subject == subject for part in one.parts])]
     if not found or not subject:
