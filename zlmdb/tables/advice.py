@@ -36,8 +36,10 @@ OF_OTHERS = {
     **dict.fromkeys(("contains", "has_key"), "write `key in table`"),
     **dict.fromkeys(("count_documents", "len", "length", "shape", "size"), _LENGTH),
     **dict.fromkeys(("commit", "flush"), _ENDS),
-    **dict.fromkeys(("irange", "iterate", "iterator", "iternext", "iteritems", "iterrows", "itertuples"), _RANGE),
-    **dict.fromkeys(("range", "scan", "scan_iter", "seek"), _RANGE),
+    **dict.fromkeys(
+        ("irange", "iterate", "iterator", "iternext", "iteritems", "iterrows", "itertuples", "itervalues"), _RANGE
+    ),
+    **dict.fromkeys(("itervalues", "range", "scan", "scan_iter", "seek"), _RANGE),
     **dict.fromkeys(("paginate", "paginator", "pages"), "write .page(count, cursor) of .select() or .where(...)"),
     **dict.fromkeys(("mget", "multi_get"), "write .get_many(keys)"),
     **dict.fromkeys(("add_all", "add_many", "bulk_create", "bulk_save_objects", "insert_many", "mset"), _PUT_MANY),
@@ -67,7 +69,10 @@ OF_OTHERS = {
     "exclude": "write .where(lambda record: not ...)",
     "get_or_create": "write .setdefault(key, value); for a unique field, add the record where .by_field.key(...) finds "
     "none: .by_field.key(value, None) is None",
-    "all": "write .select().all()",
+    **dict.fromkeys(("all", "get_all"), "write .select().all()"),
+    "is_empty": "write `not table`",
+    **dict.fromkeys(("minKey", "maxKey"), "write .select().keys().first(), or .last()"),
+    **dict.fromkeys(("delete_all", "remove_all"), "write .clear()"),
 }
 """Names that other stores and lists have for what is written otherwise here."""
 
