@@ -45,7 +45,7 @@ def desc(value: Optional[Ordered], /) -> Descending:
     """*value*, in descending order: ``order_by(lambda b: (desc(b.price), b.title))``.
 
     Records that are equal in it stay in the order of their keys. ``reverse=True`` reverses the order of these, too.
-    None has no order: leave out records with it by ``where(lambda b: b.price is not None)``, as no checker can know.
+    None has no order, which checkers do not report: leave out such records, ``where(lambda b: b.price is not None)``.
     """
     return Descending(value)
 
