@@ -55,13 +55,22 @@ if TYPE_CHECKING:
     from .worker import Worker as Worker
 else:
     _OPEN = "write zlmdb.open(path, Schema), with the class that declares the tables"
+    _OPENED = (
+        "DB", "Environment", "FileStorage", "MongoClient", "Redis", "Store", "TinyDB", "connect", "create_engine",
+        "sessionmaker",
+    )  # fmt: skip
     _MODEL = "a model is a dataclass, and its table is declared: class Users(zlmdb.Table[int, User])"
     _TASKS = "there are zlmdb.Cache, zlmdb.Queue and zlmdb.Worker; see `Coming from another store` of the documentation"
     _OTHERS = {
-        **dict.fromkeys(("Redis", "TinyDB", "MongoClient", "connect", "create_engine", "sessionmaker"), _OPEN),
-        **dict.fromkeys(("Base", "Column", "Field", "Model", "Document", "declarative_base"), _MODEL),
+        **dict.fromkeys(_OPENED, _OPEN),
+        **dict.fromkeys(
+            ("Base", "Column", "Document", "Entity", "Field", "Model", "Persistent", "declarative_base"), _MODEL
+        ),
         **dict.fromkeys(("Deque", "FanoutCache", "Lock", "RLock", "Celery"), _TASKS),
-        **dict.fromkeys(("Session", "session", "transaction", "atomic"), "write `with db.write() as t:`"),
+        **dict.fromkeys(("Session", "WriteBatch", "atomic", "session", "transaction"), "write `with db.write() as t:`"),
+        **dict.fromkeys(
+            ("ManyToMany", "ManyToManyField"), "write ForeignKey[Tags]('tags', each=True) for a list of keys"
+        ),
     }
     __all__ = ["__dir__", "__getattr__"]
     __getattr__, __dir__ = on_first_use(

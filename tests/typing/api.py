@@ -211,6 +211,7 @@ def queries_are_functions_of_a_record(t: Store) -> None:
     assert_type(found.fields(lambda u: u.name).distinct(), zlmdb.Reads[str])
     assert_type(found.group_by(lambda u: u.age, lambda g: g.count()), dict[int, int])
     assert_type(found.order_by(lambda u: (zlmdb.desc(u.age), u.name)).limit(10), zlmdb.Selection[UUID, User])
+    assert_type(found.order_by(lambda u: zlmdb.desc(u.age or None)), zlmdb.Selection[UUID, User])  # as after where()
     assert_type(found.values().page(20).rows, list[User])
     assert_type(found.page(20, None).next, Optional[str])
     assert_type(found.explain(), zlmdb.Plan)

@@ -20,13 +20,14 @@ _OTHERWISE = {
     "create_tables": _MADE, "drop_all": "Database.scratch(path) deletes a database; t.table.clear() empties a table",
     "info": _NUMBERS, "size": _NUMBERS, "schema": _NUMBERS, "metadata": _NUMBERS, "count": _NUMBERS,
     "path": "write .dbpath", "filename": "write .dbpath", "name": "write .dbpath",
+    **dict.fromkeys(("iterate", "iterator"), "write t.table.select(start, stop) in a block `with db.read() as t:`"),
+    **dict.fromkeys(("prefixed_db", "box"), "the schema declares a table for each; it is t.table in a block"),
+    "snapshot": "a block `with db.read() as t:` is one", "write_batch": "a block `with db.write() as t:` is one",
     "drop_table": "a migration drops a table, with old.drop(name)", "pack": _SMALLER, "vacuum": _SMALLER,
 }  # fmt: skip
 OF_OTHERS = (
-    "add", "awrite", "begin_transaction", "commit", "create_all", "create_table", "create_tables", "cursor", "delete",
-    "count", "drop_all", "drop_table", "execute", "filename", "get", "info", "insert", "items", "keys", "metadata",
-    "name", "pack", "path", "put", "query", "rollback", "root", "schema", "session", "set", "size", "transaction",
-    "vacuum",
+    *_OTHERWISE, "add", "begin_transaction", "cursor", "delete", "get", "insert", "items", "keys", "multi_get",
+    "put", "root", "session", "set", "transaction",
 )  # fmt: skip
 """Methods that others have: databases, connections and dicts."""
 

@@ -41,10 +41,11 @@ class Descending:
         return f"desc({self.value!r})"
 
 
-def desc(value: Ordered, /) -> Descending:
+def desc(value: Optional[Ordered], /) -> Descending:
     """*value*, in descending order: ``order_by(lambda b: (desc(b.price), b.title))``.
 
     Records that are equal in it stay in the order of their keys. ``reverse=True`` reverses the order of these, too.
+    None has no order, which checkers do not report: leave out such records, ``where(lambda b: b.price is not None)``.
     """
     return Descending(value)
 

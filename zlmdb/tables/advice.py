@@ -36,11 +36,13 @@ OF_OTHERS = {
     **dict.fromkeys(("contains", "has_key"), "write `key in table`"),
     **dict.fromkeys(("count_documents", "len", "length", "shape", "size"), _LENGTH),
     **dict.fromkeys(("commit", "flush"), _ENDS),
-    **dict.fromkeys(("irange", "iterator", "iternext", "iteritems", "iterrows", "itertuples"), _RANGE),
-    **dict.fromkeys(("range", "scan", "scan_iter"), _RANGE),
+    **dict.fromkeys(
+        ("irange", "iterate", "iterator", "iternext", "iteritems", "iterrows", "itertuples", "itervalues"), _RANGE
+    ),
+    **dict.fromkeys(("itervalues", "range", "scan", "scan_iter", "seek"), _RANGE),
     **dict.fromkeys(("paginate", "paginator", "pages"), "write .page(count, cursor) of .select() or .where(...)"),
-    "mget": "write .get_many(keys)",
-    **dict.fromkeys(("add_all", "bulk_create", "bulk_save_objects", "insert_many", "mset"), _PUT_MANY),
+    **dict.fromkeys(("mget", "multi_get"), "write .get_many(keys)"),
+    **dict.fromkeys(("add_all", "add_many", "bulk_create", "bulk_save_objects", "insert_many", "mset"), _PUT_MANY),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
     **dict.fromkeys(("find_one", "first_or_404", "get_by_id", "get_or_404", "get_or_none", "one", "one_or_none"), _ONE),
     **dict.fromkeys(("delete_many", "delete_one", "discard", "drop", "hdel", "remove"), _DELETE),
@@ -67,7 +69,10 @@ OF_OTHERS = {
     "exclude": "write .where(lambda record: not ...)",
     "get_or_create": "write .setdefault(key, value); for a unique field, add the record where .by_field.key(...) finds "
     "none: .by_field.key(value, None) is None",
-    "all": "write .select().all()",
+    **dict.fromkeys(("all", "get_all"), "write .select().all()"),
+    "is_empty": "write `not table`",
+    **dict.fromkeys(("minKey", "maxKey"), "write .select().keys().first(), or .last()"),
+    **dict.fromkeys(("delete_all", "remove_all"), "write .clear()"),
 }
 """Names that other stores and lists have for what is written otherwise here."""
 
@@ -139,6 +144,7 @@ tell_calls(
         "Table.add": "a table of zlmdb takes one record, and makes the key; write table[key] = value for a given key",
         "Table.change": "a table of zlmdb takes the key, and a function that returns the new record",
         "Table.edit": "write `with table.edit(key) as record:` for one record, .where(...).edit() for some",
+        "Table.put_many": "it replaces records that have these keys; .put_new(key, value) for each keeps them",
         "Table.increment": "a table of zlmdb takes the key, and by how much",
         "Selection.change": "it takes a function that returns the new record: dataclasses.replace(record, field=...)",
     }

@@ -14,7 +14,7 @@ from ..missingattributes import has_no, public_names, tell
 from ..query import Descending
 from ..query.nolists import refuse_equal
 from ..shown import refuse_options, shortened
-from ..typeargs import field_types
+from ..typeargs import UNIONS, field_types
 from ..values.base import Serializer
 from .declares import Declares
 from .indexstorage import IndexStorage
@@ -167,12 +167,14 @@ class DeclaredIndex(Declares, Generic[I]):
 
     def _declared_key(self, model: Any) -> KeyCodec[Any]:
         """The codec of the index key: of ``key=``, of the type argument, or of the fields in *model*."""
-        declared = self._declared(model)
+        codec = self._codec(self._declared(model))
+        return self._turned(codec) if True in self._down else codec
+
+    def _codec(self, declared: Any) -> KeyCodec[Any]:
         try:
-            codec = key_codec(declared)
+            return key_codec(declared)
         except TypeError as error:
             raise TypeError(f"index {self._name!r}: {error}") from error
-        return self._turned(codec) if True in self._down else codec
 
     def _turned(self, codec: KeyCodec[Any]) -> KeyCodec[Any]:
         """*codec* with the parts of descending fields the other way round."""
@@ -235,6 +237,8 @@ class DeclaredIndex(Declares, Generic[I]):
         """Raise `TypeError` if *model* lacks a field, or its fields cannot have the given key type."""
         self._check_listed(model)
         given = self._given
+        if any([get_origin(part) in UNIONS for part in (given, *get_args(given))]):
+            self._codec(given)  # no key is None
         if given is None or not self._fields:
             return
         parts = (given,) if len(self._fields) == 1 else get_args(given)

@@ -451,7 +451,7 @@ def unresolved(cls: type[Any], error: Exception) -> TypeError:
     if isinstance(error, NameError):
         return TypeError(
             f"an annotation of {typename(cls)} cannot be resolved: {error}. "
-            "Define that name at the top of the module, or pass it in localns="
+            "Define or import that name in the module, not for type checkers only; a serializer takes it in localns="
         )
     if "dataclasses.InitVar" in str(error):  # before Python 3.11, of an annotation that is a text
         return TypeError(f"{typename(cls)} has an InitVar{_INITVAR}")

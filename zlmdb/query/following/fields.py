@@ -116,6 +116,9 @@ def _of_plain(recorder: Recorder, cls: Any, name: str) -> Any:
 
 _OF_OTHERS = {
     "contains": "write `x in ...`",
+    "equals": "write `... == x`",
+    "starts_with": "write .startswith(x)",
+    "ends_with": "write .endswith(x)",
     "icontains": "write `x in ....casefold()`",
     "in_": "write `... in (x, y)`",
     "isin": "write `... in (x, y)`",
