@@ -13,7 +13,7 @@ import pytest
 import zlmdb
 from zlmdb import desc
 from zlmdb.tables import aggregated
-from zlmdb.tables.executor import different
+from zlmdb.tables.executor import groupedentries
 
 
 @dataclass
@@ -93,7 +93,7 @@ CONDITIONS: list[tuple[Callable[[Any], bool], Callable[[Any], Any], bool]] = [
 def test_different_things_and_their_numbers_are_those_of_the_records(
     way: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(different, "CAP", most)
+    monkeypatch.setattr(groupedentries, "CAP", most)
     dice = random.Random(most)
     db = zlmdb.open(None, Store)
     for _ in range(2):
@@ -246,7 +246,7 @@ def test_the_first_fields_of_an_index_tell_what_lists_do(
     dice = random.Random(seed)
     for name, few in (("CAP", 5), ("FEW", 2), ("RECORDS", 4), ("CHUNK", 7), ("APART", 3)):
         if dice.random() < 0.5:
-            monkeypatch.setattr(different, name, few)
+            monkeypatch.setattr(groupedentries, name, few)
     monkeypatch.setattr("zlmdb.tables.aggregated.KEYS", dice.choice([3, 100_000]))
     db = make_db(Leading)
     texts = ["a", "A", "", "b", "a\0", "a\0\0", "b\xff", "ba"]
@@ -301,7 +301,7 @@ def test_entries_of_one_value_are_skipped_and_no_record_is_read(monkeypatch: pyt
         assert by_text.distinct().all() == ["n0", "n1", "n2"]
         sought: list[bytes] = []
         read: list[int] = []
-        seek, rows_within, following = different.seek, different.rows_within, different.ScanParts.next
+        seek, rows_within, following = groupedentries.seek, groupedentries.rows_within, groupedentries.ScanParts.next
 
         def seeking(cursor: Any, lower: bytes, upper: bytes) -> bool:
             sought.append(lower)
@@ -319,9 +319,9 @@ def test_entries_of_one_value_are_skipped_and_no_record_is_read(monkeypatch: pyt
         def refused(*args: Any, **more: Any) -> Any:
             raise AssertionError(args)
 
-        monkeypatch.setattr(different, "seek", seeking)
-        monkeypatch.setattr(different, "rows_within", entries)
-        monkeypatch.setattr(different.ScanParts, "next", reading)
+        monkeypatch.setattr(groupedentries, "seek", seeking)
+        monkeypatch.setattr(groupedentries, "rows_within", entries)
+        monkeypatch.setattr(groupedentries.ScanParts, "next", reading)
         monkeypatch.setattr("zlmdb.tables.executor.execution.Running._rows", refused)
         assert by_text.distinct().count() == 3
         assert (len(sought), sum(read)) == (4, 0)
@@ -367,8 +367,8 @@ def test_a_function_that_only_collects_is_not_called_for_each_group() -> None:
 
 @pytest.mark.once
 def test_explain_tells_whether_entries_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(different, "CAP", 20)
-    monkeypatch.setattr(different, "FEW", 4)
+    monkeypatch.setattr(groupedentries, "CAP", 20)
+    monkeypatch.setattr(groupedentries, "FEW", 4)
     db = zlmdb.open(None, Leading)
     with db.write() as t:
         t.parts.put_many([(n, Row(n // 8, f"n{n // 2 % 100}", [], n, 1, True, n)) for n in range(400)])
@@ -378,7 +378,7 @@ def test_explain_tells_whether_entries_are_skipped(monkeypatch: pytest.MonkeyPat
         assert many.count() == 50
         pairs = t.parts.fields(lambda r: r.name).distinct()
         for few, indexes in ((10_000, ("by_text",)), (20, ())):
-            monkeypatch.setattr(different, "CAP", few)
+            monkeypatch.setattr(groupedentries, "CAP", few)
             assert pairs.explain().indexes == indexes
             assert len(pairs.all()) == pairs.count() == 100
             assert pairs.first() == "n0"
