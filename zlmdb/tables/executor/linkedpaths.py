@@ -56,7 +56,7 @@ def _linked_way(
 ) -> Optional[LinkedPath]:  # fmt: skip
     """How to find what *askings* want of one linked record: several, if one index of its table serves them together."""
     asking = askings[0]
-    link = link_of(asking.node)
+    link = _first_link(asking)
     subject = None if link is None else asking.subject(link.key)
     if link is None or not subject:
         return None
@@ -70,7 +70,17 @@ def _linked_way(
     other_facts = other.known().facts
     if any([one.where for one in other_facts]):
         return None
-    inner = accesses([one._replace(elements={link: ()}) for one in askings], other_facts)
+    of_other = [one._replace(elements={link: ()}) for one in askings]
+    if link_of(asking.node) is not link:  # it asks something of what the other record refers to
+        further = _linked_way(of_other, other_facts, other, where)
+        if further is None:
+            return None
+        access = Access(index, members=(), nodes=further.nodes, rank=2)
+        told = link.key.known.cls in EXACT_KEYS and further.exact
+        return LinkedPath(
+            access, running, where[asking.number], asking, link, further, other.known(), told, other.storage
+        )
+    inner = accesses(of_other, other_facts)
     if len(askings) > 1 and inner and inner[0].rank > 0:  # else one of them finds it alone
         inner = [one for one in inner if len(one.nodes) > 1]
     elif len(askings) > 1:
@@ -81,6 +91,14 @@ def _linked_way(
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
     return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told, other.storage)
+
+
+def _first_link(asking: Asking) -> Optional[Link]:
+    """The link to begin with, from a field of the record, to the one that *asking* asks something of."""
+    link = link_of(asking.node)
+    while link is not None and not asking.subject(link.key):
+        link = None if link in asking.elements else link_of(link.key)
+    return link
 
 
 def _tells_all(access: Access, node: Node, other: Running) -> bool:
@@ -103,7 +121,7 @@ def cached_by_link(
         return None
     node, link = way.told
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
-    if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
+    if way.exact:  # its entries are those of exactly the records that refer
         prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
         return CachedLinked(way, None, prepared, alone=not asked)
     making = Making(where[way.number])
@@ -120,7 +138,7 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "nodes", "number", "told")
+    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "exact", "nodes", "number", "told")
 
     def __init__(
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
@@ -144,8 +162,13 @@ class LinkedPath(AccessPath):
         """The index, if its entries begin with an engine's key of the other table, and how much of that is left out."""
         if bound is not None and begins_with_key(bound.storage, other.key):
             self.begins = bound, len(other.prefix)
+        self.exact = told and self.begins is not None and running.programs.vouched
+        """Whether the records that it finds are exactly those that fit."""
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        if self.begins is not None:
+            others = self.others(table, where)
+            return self.begun(table, others, most) if others else others
         values = self.values(table, where)
         return None if values is None else self.of_values(table, values, most)
 
