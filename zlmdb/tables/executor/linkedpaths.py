@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...query.accesses import Access, IndexFacts, accesses
@@ -19,7 +20,7 @@ from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
 from .cachedlinkscans import begins_with_key, owners
-from .cachedplans import FEW, CachedPaths
+from .cachedplans import FEW, CachedPaths, fewest
 from .covered import EXACT, cover_of
 from .foundkeys import EntryRanges
 from .keylookups import most_kept
@@ -41,14 +42,25 @@ def linked_ways(
     for part in parts:
         by.setdefault((part.number, link_of(part.node)), []).append(part)
     ways: list[AccessPath] = []
+    found: list[Any]
     for few in by.values():
         together = None if len(few) == 1 else _linked_way(few, facts, running, where)
         if together is not None:
-            ways.append(together)
             few = [one for one in few if one.node not in together.nodes]
         found = [_linked_way([one], facts, running, where) for one in few]
-        ways += [way for way in found if way is not None]
+        found = [way for way in (together, *found) if way is not None]
+        ways += [_fewest_of(found)] if len(found) > 1 else found
     return ways
+
+
+def _fewest_of(ways: Sequence[LinkedPath]) -> LinkedPath:
+    """One way in place of *ways*, which begin with the same link: by what finds the fewest records of the other table."""
+    alone = next((way for way in ways if way.inner.only), None)
+    if alone is not None:
+        return alone
+    found = copy(ways[0])
+    found.inner, found.told, found.exact = FewestPath([way.inner for way in ways]), None, False
+    return found
 
 
 def _linked_way(
@@ -138,7 +150,7 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "exact", "nodes", "number", "told")
+    __slots__ = ("_holder", "_known", "_of_values", "begins", "exact", "inner", "nodes", "number", "told")
 
     def __init__(
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
@@ -148,7 +160,7 @@ class LinkedPath(AccessPath):
         super().__init__(access, bound, running.table, _nothing)
         self.in_order = False  # several records may be referred to
         self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
-        self._holder, self.number, self._inner, self._known = (
+        self._holder, self.number, self.inner, self._known = (
             captured(followed, link.holder),
             asking.number,
             inner,
@@ -192,7 +204,7 @@ class LinkedPath(AccessPath):
             return None
         if linked._storage.generated.loops.known is not known or known.state != state:
             return None
-        inner = self._inner
+        inner = self.inner
         if inner.only:
             owner = inner.key(linked, where)
             return [] if owner is None else [owner]
@@ -222,6 +234,19 @@ class LinkedPath(AccessPath):
     def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
         """The engine's keys of the records that refer to those with the keys *values*, at most *most*."""
         return self._within(table, self._of_values(values), most) if values else []
+
+
+class FewestPath(AccessPath):
+    """Several ways, each of which finds all that fit: the one with the fewest entries is read."""
+
+    __slots__ = ("_ways",)
+
+    def __init__(self, ways: Sequence[AccessPath]) -> None:
+        self._ways, self.only = ways, False
+
+    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        found = [way.found(table, where) for way in self._ways]
+        return fewest([one for one in found if one is not None], most)
 
 
 class CachedLinked(CachedPaths):
