@@ -54,7 +54,7 @@ def linked_ways(
 
 
 def _fewest_of(ways: Sequence[LinkedPath]) -> LinkedPath:
-    """One way in place of *ways*, which begin with the same link: by what finds the fewest records of the other table."""
+    """One way in place of *ways*, which begin with the same link: the one that finds the fewest others."""
     alone = next((way for way in ways if way.inner.only), None)
     if alone is not None:
         return alone
