@@ -121,7 +121,9 @@ def arguments(
         found += [one.remembering(parameters, still=still) for one in tables]
     if nested:
         keyed = followed.keyed
-        found += [reading(one, parameters, of_key=is_of_key(one, keyed=keyed), keys=keys) for one in nested]
+        found += [
+            reading(one, parameters, of_key=is_of_key(one, keyed=keyed), keys=keys, still=still) for one in nested
+        ]
     return found
 
 

@@ -1,7 +1,7 @@
 """What is given of records that refer, for each record: the functions that read them, and how these are written.
 
-In a read transaction, one generated function finds the entries of a key by a cursor, reads their records and lists what
-is given of them. Whatever is unusual, it leaves to `Nested.asked`, which asks as the program itself would.
+While nothing is written, one generated function finds the entries of a key by a cursor, reads their records and lists
+what is given of them. Whatever is unusual, it leaves to `Nested.asked`, which asks as the program itself would.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Reader:
     def made(
         self, table: Any, cursor: Any, question: Callable[..., Any], skip: int, most: int, parameters: Sequence[Any]
     ) -> Callable[..., Any]:  # fmt: skip
-        """The function, of *table* in a read transaction, for captured values. *question* answers all else."""
+        """The function, of *table*, for captured values, while nothing is written. *question* answers all else."""
         asked: list[Any] = []
         for own, numbers, links, nested in self._sources:
             asked += arguments(Followed(own, nothing, parameters), numbers, links, nested, self._keys)

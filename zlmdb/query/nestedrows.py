@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional
 
 from ..handlers import let_through
+from ..store.blocks import COUNTS_REFERENCES
 from .following import Given, Node
 from .following.linked import Referred
 from .following.nested import Nested
@@ -42,25 +43,30 @@ def is_of_key(node: Nested, *, keyed: bool) -> bool:
 
 
 def reading(
-    node: Nested, parameters: Sequence[Any], *, of_key: bool = False, keys: Optional[Keys] = None
+    node: Nested, parameters: Sequence[Any], *, of_key: bool = False, keys: Optional[Keys] = None, still: bool = False
 ) -> Callable[..., Any]:  # fmt: skip
     """The function of a key in the index, and of the outer leaves of *node*, that gives what *node* is then.
 
     *of_key*: in place of the key it takes the engine's key of the outer record, of the form *keys* if that is known,
-    and the function that decodes it.
+    and the function that decodes it. *still*: nothing is written while it is in use.
     """
     question = _Question(node, parameters)
     ask: Callable[..., Any] = question.of_key if of_key else question
     try:
-        found: Any = question.view()._reader(node, parameters, ask, (keys or _UNKNOWN) if of_key else None)
+        found: Any = question.view()._reader(node, parameters, ask, (keys or _UNKNOWN) if of_key else None, still)
     except Exception as error:  # if a record asks, it raises again
         let_through(error)
         return ask
     return ask if found is None else found
 
 
+def can_be_followed(table: Any, *, still: bool) -> bool:
+    """Whether one cursor may serve a whole query of *table*; *still*: nothing is written meanwhile."""
+    return bool(table._steady) and (not table._txn._write or (still and COUNTS_REFERENCES))  # else it is closed late
+
+
 class Again:
-    """As `reading`, in a read transaction, for a function that is asked again and again: the same index is known."""
+    """As `reading`, while nothing is written, for a function that is asked again and again: the same index is known."""
 
     __slots__ = ("_keys", "_known", "_node", "_of_key")
 
@@ -74,10 +80,10 @@ class Again:
         ask: Callable[..., Any] = question.of_key if self._of_key else question
         table = view._table
         index, reader, skip, most = self._known
-        if view._storage is index and table._steady and not table._txn._write:
+        if view._storage is index and can_be_followed(table, still=True):
             made: Callable[..., Any] = reader.made(table, table._raw.cursor(view._handle), ask, skip, most, parameters)
             return made
-        found: Any = view._reader(self._node, parameters, ask, self._keys if self._of_key else None, self._keep)
+        found: Any = view._reader(self._node, parameters, ask, self._keys if self._of_key else None, True, self._keep)
         return ask if found is None else found
 
     def _keep(self, index: Any, reader: Any, skip: int, most: int) -> None:

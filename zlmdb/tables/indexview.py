@@ -201,16 +201,17 @@ class IndexView(_View[I, K, V]):
         return bool(self._only(key))
 
     def _reader(
-        self, node: Nested, parameters: Sequence[Any], question: Any, keys: Optional[Keys], keep: Any = None
+        self, node: Nested, parameters: Sequence[Any], question: Any, keys: Optional[Keys], still: bool,
+        keep: Any = None,
     ) -> Any:  # fmt: skip
         """What reads the records of a key for *node*; None if *question* is as good.
 
-        *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *keep* is handed what
-        makes it.
+        *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *still*: nothing is
+        written while it is in use. *keep* is handed what makes it.
         """
         from .executor.nestedreads import reader  # late: few programs ask for it
 
-        return reader(self, node, parameters, question, keys, keep)
+        return reader(self, node, parameters, question, keys, still, keep)
 
     def groups(self) -> Iterator[tuple[I, Selection[K, V]]]:
         """Each index key with the selection of its records, in the order of the index. O(log n) a group."""

@@ -176,7 +176,8 @@ class CachedPaths(CachedPlan):
 
     def _finds(self, table: Table[Any, Any], where: Sequence[Followed]) -> Sequence[FoundKeys]:
         """The keys that each way finds. Raises as `_lists`."""
-        return [given(way.found(table, where)) for way in self._ways]
+        found = [way.found(table, where) for way in self._ways]
+        return [one for one in found if one is not None] or given(None)  # another one finds all that fit, too
 
     def _lists_of(
         self, found: Sequence[FoundKeys], keys: list[bytes], selection: Selection[Any, Any], give: Give, first: int

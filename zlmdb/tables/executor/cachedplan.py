@@ -15,7 +15,7 @@ What a query asks, and which indexes there are, decide its kind:
 * `CachedPaths`: indexes, or the key, find the records. Rows come in the order of the keys.
 * `CachedSorted`: as above, and these rows, few of them, are sorted in memory. `CachedOrder` may have the first ones.
 * `CachedCovered`: the entries of one index have all that is asked for.
-* `CachedLinked`: the condition is on a linked record, and entries of an index of the other table tell all of it.
+* `CachedLinked`: the condition is on a linked record, and entries of indexes, one for each link on the way, tell all.
 * `CachedLinkScan`: the same without such an index: the other table is read.
 * `CachedOrder`: all records, or just those of a range, in the order of an index.
 * `CachedScan`: no index is of use. All records are read, or those of a range of keys.

@@ -122,13 +122,14 @@ class Running:
         if self.order is None:
             last = self._asked_last(gives, one) if self.query.skip else None
             return self._rows(gives, one, None) if last is None else last
-        limit, choice = self.selection._limit, None
-        if limit is not None and not self.table._txn._write and self.table._steady:
+        limit, choice, write = self.selection._limit, None, self.table._txn._write
+        still = not write or (self.at_once and all([one.reading.complete for one in self.asked(gives)]))
+        if limit is not None and still and self.table._steady:
             from .firstfew import few, linked_order  # late: not all programs sort
 
             linked = linked_order(self)
-            choice = self.choice() if linked is None else None
-            if choice is None or (choice.order is None and self.query.skip + limit <= CAP):
+            choice = self.choice() if linked is None and not write else None
+            if linked is not None or (choice and choice.order is None and self.query.skip + limit <= CAP):
                 return while_open(self.table, partial(few, self, choice, linked, gives, one))
         last = self._asked_last(gives, one) if limit is not None or self.query.skip else None
         if last is not None:

@@ -25,7 +25,7 @@ _second = itemgetter(1)
 def few(
     running: Running, choice: Optional[Choice], linked: Optional[LinkedOrder], gives: Sequence[Give], one: bool
 ) -> Iterable[Any]:  # fmt: skip
-    """What *gives* say of each record, as `Running.rows`, in a read transaction: by *linked*, else by *choice*."""
+    """What *gives* say of each record, as `Running.rows`, while nothing is written: by *linked*, else by *choice*."""
     keys = None if linked is None else linked.keys()
     if keys is None:
         keys = [key for _, key in running._rows((ENGINE_KEYS,), True, None, choice)]

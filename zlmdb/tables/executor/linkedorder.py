@@ -39,7 +39,7 @@ _MORE = 4
 
 
 def linked_order(running: Running) -> Optional[LinkedOrder]:
-    """How the first rows of *running* are found so; None if they are found otherwise.
+    """How the first rows of *running*, while which nothing is written, are found so; None if they are found otherwise.
 
     What is not read must not be able to raise: the link is one that the database keeps, and any two values compare.
     """
@@ -51,7 +51,7 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     most = None if selection._limit is None else selection._limit + running.query.skip
     if most is None or most > CAP or running.query.where or selection._reverse or not selection._is_all():
         return None
-    if table._txn._write or not table._steady or not selection._plain:
+    if (table._txn._write and not running.at_once) or not table._steady or not selection._plain:
         return None
     linked: Any = link.holder.evaluate(Given((), order.parameters))
     bound = _kept(running, order, link, linked)
@@ -68,9 +68,9 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     if choice is None:  # it depends on no values
         choice = other.choice()
         keep(known.cached, key, choice)
-    if choice.order is None:
-        if not can_be_read_once(link.key, linked, table._entries()):
-            return None
+    if choice.order is None and not can_be_read_once(link.key, linked, table._entries()):
+        return None
+    if choice.order is None or table._txn._write:  # in which as many are read as are asked for
         # The first ones are kept in less time than all are sorted, and most often they have enough.
         selections = [linked.select()._with(query, limit=limit) for limit in (most * _MORE + FEW, None)]
     return LinkedOrder(running, selections, bound, most, choice)
@@ -113,9 +113,11 @@ class LinkedOrder:
     def _within(self, others: Selection[Any, Any]) -> Optional[list[bytes]]:
         """The keys, of what refers to *others*; None if these are too few."""
         table, backwards, most = self._running.table, self._running.query.backwards, self._most
-        pairs = type(self._running)(others)._rows((ENGINE_KEYS,), True, None, self._choice)
+        other = type(self._running)(others)
+        other.at_once = True
+        pairs = other._rows((ENGINE_KEYS,), True, None, self._choice)
         unsure: Any = pairs  # a sort key that more than those have
-        if others._limit is not None and self._choice.order is None:
+        if others._limit is not None and len(self._selections) > 1:
             few = list(pairs)
             unsure, pairs = few[-1][0] if len(few) == others._limit else pairs, iter(few)
         found: list[bytes] = []

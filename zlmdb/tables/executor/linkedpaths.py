@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...query.accesses import Access, IndexFacts, accesses
@@ -19,7 +20,7 @@ from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath, way_of
 from .accessranges import captured, finder_of
 from .cachedlinkscans import begins_with_key, owners
-from .cachedpaths import FEW, CachedPaths
+from .cachedpaths import FEW, CachedPaths, fewest
 from .covered import EXACT, cover_of
 from .foundkeys import EntryRanges
 from .keylookups import most_kept
@@ -41,14 +42,25 @@ def linked_ways(
     for part in parts:
         by.setdefault((part.number, link_of(part.node)), []).append(part)
     ways: list[AccessPath] = []
+    found: list[Any]
     for few in by.values():
         together = None if len(few) == 1 else _linked_way(few, facts, running, where)
         if together is not None:
-            ways.append(together)
             few = [one for one in few if one.node not in together.nodes]
         found = [_linked_way([one], facts, running, where) for one in few]
-        ways += [way for way in found if way is not None]
+        found = [way for way in (together, *found) if way is not None]
+        ways += [_fewest_of(found)] if len(found) > 1 else found
     return ways
+
+
+def _fewest_of(ways: Sequence[LinkedPath]) -> LinkedPath:
+    """One way in place of *ways*, which begin with the same link: the one that finds the fewest others."""
+    alone = next((way for way in ways if way.inner.only), None)
+    if alone is not None:
+        return alone
+    found = copy(ways[0])
+    found.inner, found.told, found.exact = FewestPath([way.inner for way in ways]), None, False
+    return found
 
 
 def _linked_way(
@@ -56,7 +68,7 @@ def _linked_way(
 ) -> Optional[LinkedPath]:  # fmt: skip
     """How to find what *askings* want of one linked record: several, if one index of its table serves them together."""
     asking = askings[0]
-    link = link_of(asking.node)
+    link = _first_link(asking)
     subject = None if link is None else asking.subject(link.key)
     if link is None or not subject:
         return None
@@ -70,7 +82,17 @@ def _linked_way(
     other_facts = other.known().facts
     if any([one.where for one in other_facts]):
         return None
-    inner = accesses([one._replace(elements={link: ()}) for one in askings], other_facts)
+    of_other = [one._replace(elements={link: ()}) for one in askings]
+    if link_of(asking.node) is not link:  # it asks something of what the other record refers to
+        further = _linked_way(of_other, other_facts, other, where)
+        if further is None:
+            return None
+        access = Access(index, members=(), nodes=further.nodes, rank=2)
+        told = link.key.known.cls in EXACT_KEYS and further.exact
+        return LinkedPath(
+            access, running, where[asking.number], asking, link, further, other.known(), told, other.storage
+        )
+    inner = accesses(of_other, other_facts)
     if len(askings) > 1 and inner and inner[0].rank > 0:  # else one of them finds it alone
         inner = [one for one in inner if len(one.nodes) > 1]
     elif len(askings) > 1:
@@ -81,6 +103,14 @@ def _linked_way(
     way = way_of(inner[0], other, where)
     told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
     return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told, other.storage)
+
+
+def _first_link(asking: Asking) -> Optional[Link]:
+    """The link to begin with, from a field of the record, to the one that *asking* asks something of."""
+    link = link_of(asking.node)
+    while link is not None and not asking.subject(link.key):
+        link = None if link in asking.elements else link_of(link.key)
+    return link
 
 
 def _tells_all(access: Access, node: Node, other: Running) -> bool:
@@ -103,7 +133,7 @@ def cached_by_link(
         return None
     node, link = way.told
     asked = [Asked(one, part) for one in where for part in conjuncts(one.node) if part is not node]
-    if way.begins is not None and programs.vouched:  # its entries are those of exactly the records that refer
+    if way.exact:  # its entries are those of exactly the records that refer
         prepared = Prepared(functions, (), asked, want_of((give,), programs, one=True), programs)
         return CachedLinked(way, None, prepared, alone=not asked)
     making = Making(where[way.number])
@@ -120,7 +150,7 @@ def _nothing(functions: Sequence[Followed]) -> None:
 class LinkedPath(AccessPath):
     """The index of a field that refers to the records of another table, which *inner* finds."""
 
-    __slots__ = ("_holder", "_inner", "_known", "_of_values", "begins", "nodes", "number", "told")
+    __slots__ = ("_holder", "_known", "_of_values", "begins", "exact", "inner", "nodes", "number", "told")
 
     def __init__(
         self, access: Access, running: Running, followed: Followed, asking: Asking, link: Link, inner: AccessPath,
@@ -130,7 +160,7 @@ class LinkedPath(AccessPath):
         super().__init__(access, bound, running.table, _nothing)
         self.in_order = False  # several records may be referred to
         self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
-        self._holder, self.number, self._inner, self._known = (
+        self._holder, self.number, self.inner, self._known = (
             captured(followed, link.holder),
             asking.number,
             inner,
@@ -144,8 +174,13 @@ class LinkedPath(AccessPath):
         """The index, if its entries begin with an engine's key of the other table, and how much of that is left out."""
         if bound is not None and begins_with_key(bound.storage, other.key):
             self.begins = bound, len(other.prefix)
+        self.exact = told and self.begins is not None and running.programs.vouched
+        """Whether the records that it finds are exactly those that fit."""
 
     def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        if self.begins is not None:
+            others = self.others(table, where)
+            return self.begun(table, others, most) if others else others
         values = self.values(table, where)
         return None if values is None else self.of_values(table, values, most)
 
@@ -169,7 +204,7 @@ class LinkedPath(AccessPath):
             return None
         if linked._storage.generated.loops.known is not known or known.state != state:
             return None
-        inner = self._inner
+        inner = self.inner
         if inner.only:
             owner = inner.key(linked, where)
             return [] if owner is None else [owner]
@@ -199,6 +234,19 @@ class LinkedPath(AccessPath):
     def of_values(self, table: Table[Any, Any], values: list[Any], most: int) -> list[bytes]:
         """The engine's keys of the records that refer to those with the keys *values*, at most *most*."""
         return self._within(table, self._of_values(values), most) if values else []
+
+
+class FewestPath(AccessPath):
+    """Several ways, each of which finds all that fit: the one with the fewest entries is read."""
+
+    __slots__ = ("_ways",)
+
+    def __init__(self, ways: Sequence[AccessPath]) -> None:
+        self._ways, self.only = ways, False
+
+    def keys(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
+        found = [way.found(table, where) for way in self._ways]
+        return fewest([one for one in found if one is not None], most)
 
 
 class CachedLinked(CachedPaths):

@@ -1,4 +1,4 @@
-"""Reading the records that refer to a record, within a function of that record, in a read transaction."""
+"""Reading the records that refer to a record, within a function of that record, while nothing is written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...keys import TupleKey
 from ...query.following import Given
 from ...query.following.nested import Nested
 from ...query.nested import Entries, Reader
-from ...query.nestedrows import Keys
+from ...query.nestedrows import Keys, can_be_followed
 from ..indexstorage import IndexStorage
 from .accessranges import ends_otherwise
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 def reader(
     view: IndexView[Any, Any, Any], node: Nested, parameters: Sequence[Any], question: Callable[..., Any],
-    keys: Optional[Keys], keep: Optional[Callable[..., None]] = None,
+    keys: Optional[Keys], still: bool, keep: Optional[Callable[..., None]] = None,
 ) -> Optional[Callable[..., Any]]:  # fmt: skip
     """The function of a key in the index of *view* that gives what *node* is then; None if *question* is as good.
 
-    *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *keep* is handed the index,
-    the `Reader` that makes the function, and the limit.
+    *keys*: in place of the key it takes an engine's key of that form, and what decodes it. *still*: nothing is written
+    while it is in use, in a write transaction either. *keep* is handed the index, the `Reader` that makes the function,
+    and the limit.
     """
     table, index = view._table, view._storage
-    if table._txn._write or not table._steady:
+    if not can_be_followed(table, still=still):
         return None
     skip, most = 0, 1
     if node.limit:
