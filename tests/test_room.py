@@ -126,6 +126,19 @@ def test_records_are_replaced_in_a_full_file(tmp_path: Path, size: int, layout: 
         assert db.check().ok
 
 
+def test_a_transaction_that_is_too_large_for_an_empty_file_is_told_so(tmp_path: Path) -> None:
+    """The error named the size of the file alone, which was far from its limit."""
+    size = 2 << 20
+    with made(tmp_path / "db", size, "tables", "0.9") as db:
+        with pytest.raises(zlmdb.DatabaseFull, match="needs more than is left") as caught, db.write() as t:
+            t.texts.put_many((i, b"x" * 1900) for i in range(10_000))
+        assert bytes_of(tmp_path / "db") == caught.value.size < size
+        with db.write() as t:
+            assert not t.texts
+            t.texts[0] = b"x"
+        assert db.check().ok
+
+
 @pytest.mark.parametrize("share", [0.75, 1.0, 1.05, 1.1, 1.2])
 def test_one_large_transaction_leaves_room_for_deletions(tmp_path: Path, share: float) -> None:
     """It was stored up to the last page of the room that is kept for them."""

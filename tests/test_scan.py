@@ -223,6 +223,23 @@ def test_whatever_the_body_does_each_record_is_visited_once(t: Any, what: str, r
         assert body.table._writer is not NOBODY
 
 
+def test_records_that_stay_in_their_place_take_no_memory_while_a_scan_replaces_them(db: Any) -> None:
+    """A step of a migration that rewrote three million records by a loop took a kilobyte for each, for four indexes."""
+    with db.write() as t:
+        older = int(db.layout == "tables")  # a classic file has indexes and records in one keyspace
+        for key, user in t.users.items():
+            t.users[key] = replace(user, age=user.age + older)
+            assert t.txn._open_scans().journal == []
+        for key, user in t.users.by_age.select():
+            t.users[key] = replace(user, name=user.name + "!" * older)
+            assert t.txn._open_scans().journal == []
+        for key, user in t.users.by_age.select():
+            t.users[key] = replace(user, age=user.age + 1)
+            (moved,) = t.txn._open_scans().journal
+            assert moved.old != moved.new
+            break
+
+
 # -- whoever writes ----------------------------------------------------------------------------------------------------
 
 

@@ -127,14 +127,18 @@ class RecordWrites(TableState[K, V]):
             self._txn._allow_tables()
 
     def _tell(self, encoded: bytes, new: bool, entries: Iterable[tuple[Optional[bytes], Optional[bytes]]]) -> None:
-        """Tell the scans what is written for the record *encoded*: whether it is *new*, its old and new *entries*."""
+        """Tell the scans what is written for the record *encoded*: whether it is *new*, its old and new *entries*.
+
+        Only what a scan asks for is noted, because the journal stays in memory until the scans end.
+        """
         scans = self._txn._open_scans()
         storage = self._storage
         primary = encoded[len(storage.prefix) :]
-        if new:
+        if new and scans.watches((storage.space,)):
             scans.journal.append(Written(storage.space, primary, None, encoded))
         for (index, _), (old, entry) in zip(self._indexes, entries):
-            scans.journal.append(Written(index.storage.space, primary, old, entry))
+            if old != entry and scans.watches((index.storage.space,)):
+                scans.journal.append(Written(index.storage.space, primary, old, entry))
 
     def _tell_stored(self, encoded: bytes) -> None:
         """Tell the scans of the record *encoded*, which is about to be stored."""

@@ -458,6 +458,8 @@ class LmdbEngine:
         if limit is None:
             text = f"the memory map of {self.path!r} is full: it grows before the next transaction, run this one again"
         else:
+            if not reason and size < limit:  # LMDB has written nothing of the transaction that did not fit
+                reason = "what this transaction stores needs more than is left"
             text = (
                 f"{self.path!r} takes {size} bytes and has a maxsize of {limit}{reason and ', '}{reason}: delete "
                 f"records, for which there is room kept, or open it with a larger one"
