@@ -99,7 +99,9 @@ def _compared(
     while slots and _take_over(left, declarations, found.former):
         pass  # a table that gets another name may leave its own to one that follows
     for declared in declarations:
-        slot = next((slots[old] for old, new in found.former.items() if new == declared.name), left.get(declared.name))
+        slot = left.get(declared.name)
+        if found.former:
+            slot = next((slots[old] for old, new in found.former.items() if new == declared.name), slot)
         reason = mismatch(store, slot, declared)
         if reason is None:
             found.fitting.append(declared)
