@@ -401,7 +401,7 @@ CONDITIONS: dict[str, list[str]] = {
     ],
     "books": [
         "v.year == n", "v.year > n", "n - 1 < v.year <= n + 1", "v.year in ns", "v.title.casefold() == w.casefold()",
-        "v.title == w", "v.place == 'a'", "v.place is None", "(v.place is not None and v.place > 'a')", "v.price > 1.0",
+        "v.title == w", "v.place == 'a'", "v.place == f'{w}'", "(v.place is not None and v.place in (f'a{w}', f'{w}'))", "v.place is None", "(v.place is not None and v.place > 'a')", "v.price > 1.0",
         "v.price == 0.0", "v.price in (1.5, 2)", "x in v.words", "any(one == x for one in v.words)", "v.sold", "not v.sold",
         "v.sold and v.year > n", "v.author == n", "v.author in ns", "v.editor == n", "v.editor is not None", "n in v.helpers",
         "v.place is not None and v.author == n", "k < n + 3", "k == n", "len(v.words) > 1", "v.title.upper() == w.upper()",

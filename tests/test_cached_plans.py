@@ -31,6 +31,7 @@ class Person:
     since: date
     tags: list[str] = field(default_factory=list)
     boss: Optional[int] = None
+    nick: Optional[str] = None
 
     @property
     def initial(self) -> str:
@@ -45,6 +46,7 @@ class People(zlmdb.Table[int, Person]):
     by_youth = zlmdb.Index[int](zlmdb.desc("age"))
     by_tag = zlmdb.Index[str]("tags", each=True)
     by_boss = zlmdb.ForeignKey["People"]("boss", deferred=True)
+    by_nick = zlmdb.Index[str]("nick")
 
 
 class Named(zlmdb.Table[str, Person]):  # its keys have no fixed width
@@ -58,6 +60,7 @@ class Flat(zlmdb.Table[int, zlmdb.FlatBuffers[Person]]):
     by_age = zlmdb.Index[int]("age")
     by_town = zlmdb.Index[tuple[str, int]]("town", "age")
     by_tag = zlmdb.Index[str]("tags", each=True)
+    by_nick = zlmdb.Index[str]("nick")
 
 
 class Store(zlmdb.Schema):
@@ -70,8 +73,9 @@ def person(n: int, dice: random.Random) -> Person:
     tags = dice.sample(["a", "b", "c\0", "cd"], dice.randrange(3))
     boss = None if n < 3 else dice.randrange(n)
     return Person(
-        f"n{n}", f"e{n}", dice.randrange(60), dice.choice(["x", "y", "xy"]), date(2000, 1, 1 + n % 28), tags, boss
-    )
+        f"n{n}", f"e{n}", dice.randrange(60), dice.choice(["x", "y", "xy"]), date(2000, 1, 1 + n % 28), tags, boss,
+        f"k{n}" if n % 3 else None,
+    )  # fmt: skip
 
 
 # A plan knows no engine.
@@ -113,6 +117,13 @@ QUERIES: dict[str, Make] = {
     "through": by(lambda one, more: lambda p: one < p.age <= one + more, ages),
     "in": by(lambda some: lambda p: p.age in some, lambda dice: (tuple(dice.sample(range(70), dice.randrange(4))),)),
     "in texts": by(lambda one, more: lambda p: p.email in ("e5", f"e{one}", str(one), f"e{more % 7}"), ages),
+    "of what may be None": by(
+        lambda one, more: lambda p: p.nick in (f"k{one}", f"k{more}") or p.nick == f"k{one + 1}", ages
+    ),
+    "one of two, and not None": by(
+        lambda one, more: lambda p: p.nick is not None and p.nick in (str(more), f"k{one}"), ages
+    ),
+    "one of two, and one end": by(lambda one, more: lambda p: p.email in (f"e{one}", f"e{more}") and p.age > 5, ages),
     "begins": by(lambda one: lambda p: p.email.startswith(one), lambda dice: (f"e{dice.randrange(30)}",)),
     "two fields": by(lambda one, _: lambda p: p.town == "xy" and p.age == one, ages),
     "equal and range": by(lambda one, _: lambda p: p.town == "y" and p.age > one + 50, ages),

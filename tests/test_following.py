@@ -619,7 +619,17 @@ TEXTS: list[Function] = [
     ),
     lambda n, w: lambda u: u.name not in [f"A{n}", f"{w:>3}"] or u.name in {f"A{n}", "Bob", f"{n}{w}"},
     lambda n, w: lambda u: any(tag in (f"{n}", "t1", f"t{w}") for tag in u.tags) or u.name in (f"{u.age}", u.name[:1]),
+    lambda n, w: lambda u: u.mayor == f"{n}",
+    lambda n, w: lambda u: f"A{n}" == u.mayor or u.mayor in (f"{n}", "Bob", f"t{w}"),
+    lambda n, w: lambda u: u.mayor != f"{n}" and u.age > 3,
+    lambda n, w: lambda u: u.mayor not in (f"{n}", f"A{n}") or u.name == f"A{w}",
+    lambda n, w: lambda u: _has_mayor(u, n) or _has_mayor(u, n + "x"),
+    lambda n, w: lambda u: u.mayor == f"{u.name}" or (u.mayor is not None and u.mayor in (f"A{n}",)),
 ]
+
+
+def _has_mayor(u: Any, name: str) -> bool:
+    return u.mayor == f"{name}" if u.age > 3 else f"A{name}" != u.mayor
 
 
 def test_a_range_between_captured_numbers_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -652,7 +662,8 @@ def test_texts_of_captured_values_are_read_once(make: Function, monkeypatch: pyt
     reader = following()
     counted = counting(monkeypatch, reader)
     for n, w in [("n", 1), ("nn", 7), ("e", 10**6), ("", -1)]:
-        agree(reader.condition(make(n, w)), make(n, w), [*users(), replace(users()[0], name=f"A{n}")], condition=True)
+        some = [replace(users()[0], name=name, mayor=mayor) for name in (f"A{n}", "") for mayor in (n, f"A{n}", None)]
+        agree(reader.condition(make(n, w)), make(n, w), [*users(), *some], condition=True)
     assert len(counted) == 1
 
 
@@ -662,6 +673,17 @@ def _is_five(u: Any, text: str) -> bool:
 
 def _is_kind(u: Any, text: str) -> bool:
     return text == "5" and u.active == text
+
+
+class Five:
+    mayor = "5"
+
+
+FIVE = Five()
+
+
+def _is_mayors(one: Any, n: int) -> bool:
+    return one.mayor == f"{n}"
 
 
 @pytest.mark.parametrize(
@@ -692,12 +714,22 @@ def _is_kind(u: Any, text: str) -> bool:
         lambda n: lambda u: {"5": True}.get(f"{n}", u.active),
         lambda n: lambda u: f"{u.name}{n}" == "Ann5",
         lambda n: lambda u: len(f"{n}") > 1 or u.name.startswith(f"{n}"[:1]),
+        lambda n: lambda u: any(one.mayor == f"{n}" for one in (u, FIVE)),
+        lambda n: lambda u: [one.mayor == f"{n}" for one in (u, FIVE)][-1],
+        lambda n: lambda u: "5" in (u.mayor, f"{n}") or f"{n}" in (u.mayor, "5"),
+        lambda n: lambda u: u.mayor == (f"{n}" if n == 5 else u.name) or (u.mayor, "5") == ("x", f"{n}"),
+        lambda n: lambda u: _is_mayors(u, n) or _is_mayors(FIVE, n),
+        lambda n: lambda u: u.mayor in (f"{n}", FIVE.mayor) or FIVE.mayor in (f"{n}", u.mayor),
+        lambda n: lambda u: (u.mayor or FIVE.mayor) == f"{n}",
+        lambda n: lambda u: (u.mayor if u.age > 30 else "5") == f"{n}",
+        lambda n: lambda u: u.mayor == f"{10 // n}",
     ],
 )
 def test_a_text_that_python_looks_at_is_that_of_the_value(make: Function) -> None:
     reader = following()
     for n in (5, 6, 10, 5, 0):
         named = [replace(users()[0], name=name) for name in (f"{n}", f"{n:>5}", f"{n:0>3}", f"x{n}{n}"[:3])]
+        named += [replace(users()[0], mayor=mayor) for mayor in ("5", "6", "0", "2", None)]
         agree(reader.condition(make(n)), make(n), [*users(), *named], condition=True)
 
 

@@ -11,7 +11,8 @@ found would hide whether it is the recorder that is searched for. See `answered`
 
 A text with a mark is in one place only, on the stack of the frame that formats, until an instruction of this frame
 takes it. Should that be an operation of Python's own, which sees the text, all that was read with marks is thrown away,
-and the function is read again without them (`Trace.texts_as_they_are`).
+and the function is read again without them (`Trace.texts_as_they_are`). A comparison with a field that is None on this
+way is such an operation, too, but it says the same of all texts: see `none_given`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .known import PLAIN, STR
 from .nodes import Given, Node
 from .operations import Apply, Binary
 from .sight import MARK, node_of
-from .taken import Taker, conversion, instructions, is_format, is_percent, is_return, taker
+from .taken import Taker, conversion, instructions, is_format, is_jump_back, is_percent, is_return, taker
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -119,6 +120,13 @@ def answered(trace: Trace, node: Node, marks: list[str]) -> bool:
     return True
 
 
+def none_given(trace: Trace, frame: FrameType) -> None:
+    """Note that *frame* gets None for an attribute: a text that this is compared with may be any."""
+    place = _comparisons(frame.f_code).get(frame.f_lasti)
+    if place is not None:
+        trace.beside_none.update(((frame, place), (frame, _WITHIN - place)))
+
+
 def returned(trace: Trace, value: Any) -> Any:
     """*value*, which a function that is followed returns, with what is recorded in place of texts with marks."""
     if not trace.texts:
@@ -163,6 +171,24 @@ def _takers(code: CodeType) -> dict[tuple[int, bool], int]:
     return found
 
 
+def _comparisons(code: CodeType) -> dict[int, int]:
+    """Where *code* reads attributes, and where it compares them or searches for them: places in bytes.
+
+    It is empty for code that formats nothing, and for code with loops, in which the next turn compares something else.
+    """
+    found: Optional[dict[int, int]] = _compared.get(code)
+    if found is None:
+        found = {}
+        listed = instructions(code) if _takers(code) else []
+        if not any(map(is_jump_back, listed)):
+            for at, one in enumerate(listed):
+                taken = taker(listed, at + 1, joined=False) if one.opname == "LOAD_ATTR" else None
+                if taken is not None and not taken.inside and taken.instruction.opname in ("COMPARE_OP", "CONTAINS_OP"):
+                    found[one.offset] = taken.instruction.offset
+        _compared.keep(code, found)
+    return found
+
+
 def _place(taken: Taker) -> int:
     if is_return(taken.instruction):
         return _RETURNED
@@ -170,3 +196,4 @@ def _place(taken: Taker) -> int:
 
 
 _kept = ByCode(1024)
+_compared = ByCode(1024)

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 from ...handlers import is_debugging
 from ...values.base import typename
 from . import compared, fields
-from .formatted import marked
+from .formatted import marked, none_given
 from .known import BOOL, FLOAT, INT, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known, is_bare_enum, is_enum
 from .nodes import Constant, Node
 from .operations import ARITHMETIC, Apply, Binary, Compare, IsNone, Unary
@@ -48,7 +48,10 @@ class Recorder:
     def __getattr__(self, name: str) -> Any:
         trace = self.zlmdb_trace
         found = trace.memory.get((self.zlmdb_node, name))
-        return fields.attribute(self, name) if found is None else trace.recorded(found)
+        value = fields.attribute(self, name) if found is None else trace.recorded(found)
+        if value is None:
+            none_given(trace, sys._getframe(1))
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields.changed(self, f".{name} = ...")

@@ -52,6 +52,11 @@ def is_percent(one: dis.Instruction) -> bool:
     return one.opname == "BINARY_MODULO" or (one.opname == "BINARY_OP" and one.argrepr == "%")
 
 
+def is_jump_back(one: dis.Instruction) -> bool:
+    """Whether *one* may go back, as loops do."""
+    return (one.opcode in dis.hasjrel or one.opcode in dis.hasjabs) and one.argval <= one.offset
+
+
 def is_return(one: dis.Instruction) -> bool:
     """Whether *one* ends the function."""
     return one.opname == "RETURN_VALUE"

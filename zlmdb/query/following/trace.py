@@ -117,6 +117,7 @@ class Trace:
         self.memory: dict[Any, Node] = {}
         self.texts: dict[str, tuple[Node, FrameType, int]] = {}  # marks that nothing has taken yet: see `formatted`
         self.texts_as_they_are = False
+        self.beside_none: set[tuple[FrameType, int]] = set()  # where a text is compared with None: see `formatted`
         self.run: Optional[Run] = None
         self.tests_none = False
         self.tests_members = False
@@ -131,6 +132,7 @@ class Trace:
         self.recorders.clear()
         self.memory.clear()
         self.texts.clear()
+        self.beside_none.clear()
 
     def member(self, recorder: Any, cls: type[Any], name: str, member: Any) -> Any:
         """What *recorder*, which stands for an instance of *cls*, has as *name* from its class."""
@@ -180,6 +182,15 @@ class Trace:
         """Begin again, without marks in texts: the function has seen one, and may be on a way that there is not."""
         self.texts_as_they_are = True
         raise Again
+
+    def _compare_with_none(self, run: Run) -> None:
+        """See to the marks that nothing has taken: texts beside None are never equal to it, whatever they are."""
+        for text, frame, end in self.texts.values():
+            if (frame, end) not in self.beside_none:
+                self.keep_texts()
+            if text.raises:
+                run.raising.append(text)
+        self.texts.clear()
 
     def truth(self, node: Node) -> bool:
         """Whether *node* is true on this way."""
@@ -269,7 +280,7 @@ class Trace:
         try:
             leaf = once()
             if self.texts:
-                self.keep_texts()
+                self._compare_with_none(run)
             if not self.uses_all(leaf):
                 return Called(("it computes what may raise and does not use it",))
             return leaf

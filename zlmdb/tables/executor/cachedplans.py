@@ -149,6 +149,9 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
             return False
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
         return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
+    if all([one.rank >= ONE_SIDED for one in found]) and len(found) == len(ways):  # each may be most of the table
+        either = _either(parts, [one for one in facts if not one.where], running, query.where, least=True)
+        ways = [*[one for one in either if one.sparse == ways[0].sparse], *ways]
     # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
     asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
     want = want_of((give,), programs, one=True)
@@ -178,10 +181,13 @@ def _fewest(found: Sequence[Access]) -> list[Access]:
 
 
 def _either(
-    parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed]
+    parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed],
+    *, least: bool = False,
 ) -> list[AccessPath]:  # fmt: skip
-    """Ways to find what one of *parts* wants that is true in several cases."""
+    """Ways to find what one of *parts* wants that is true in several cases; with *least* only if all have two ends."""
     found = _cases(parts, facts, DEEP)
+    if found is not None and least and any([one.rank >= ONE_SIDED for one in found]):
+        return []
     ways = [] if found is None else [way_of(one, running, where) for one in found]
     return [EitherPath(ways)] if ways and len({way.sparse for way in ways}) == 1 else []
 
