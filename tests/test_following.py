@@ -623,6 +623,7 @@ TEXTS: list[Function] = [
     lambda n, w: lambda u: f"A{n}" == u.mayor or u.mayor in (f"{n}", "Bob", f"t{w}"),
     lambda n, w: lambda u: u.mayor != f"{n}" and u.age > 3,
     lambda n, w: lambda u: u.mayor not in (f"{n}", f"A{n}") or u.name == f"A{w}",
+    lambda n, w: lambda u: u.name in ("Ann", "Bob") or u.name == f"A{n}" or u.mayor in ("Ann", f"{w}", "n"),
     lambda n, w: lambda u: _has_mayor(u, n) or _has_mayor(u, n + "x"),
     lambda n, w: lambda u: u.mayor == f"{u.name}" or (u.mayor is not None and u.mayor in (f"A{n}",)),
 ]
@@ -754,10 +755,10 @@ FORMATTED: list[tuple[Function, str]] = [
     (lambda u: _joined(u, ":"), "((u.name + ':') + str(u.age))"),
     (lambda u: (_joined(u, ":").upper(), f"{u.name}"), "(((u.name + ':') + str(u.age)).upper(), u.name)"),
     (lambda u: any(f"{tag}{u.age}" == u.name for tag in u.tags), "any((u.name == (x0 + str(u.age))) for x0 in u.tags)"),
+    (lambda u: f"{u.name}" in ("Ann", "Bob"), "(u.name in ('Ann', 'Bob'))"),
     # Python, or a function that is called by itself, sees the text of these.
     (_shouted, "<called>"),
     (lambda u: _shouted(u) + f"{u.name}", "<called>"),
-    (lambda u: f"{u.name}" in ("Ann", "Bob"), "<called>"),
     (lambda u: f"{u.name}".lower() == "ann", "<called>"),
     (lambda u: f"{u.name}" and u.age, "<called>"),
     (lambda u: {"Ann": 1}.get(f"{u.name}"), "<called>"),

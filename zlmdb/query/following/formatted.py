@@ -27,7 +27,7 @@ from .known import PLAIN, STR
 from .nodes import Given, Node
 from .operations import Apply, Binary
 from .sight import MARK, node_of
-from .taken import Taker, conversion, instructions, is_format, is_jump_back, is_percent, is_return, taker
+from .taken import Taker, bare_instructions, conversion, is_format, is_jump_back, is_percent, is_return, taker
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _takers(code: CodeType) -> dict[tuple[int, bool], int]:
     """
     found: Optional[dict[tuple[int, bool], int]] = _kept.get(code)
     if found is None:
-        listed, found = instructions(code), {}
+        listed, found = bare_instructions(code), {}
         for at, one in enumerate(listed):
             converts = conversion(listed, at)
             if converts or is_format(one) or one.opname.startswith("CALL"):
@@ -179,7 +179,7 @@ def _comparisons(code: CodeType) -> dict[int, int]:
     found: Optional[dict[int, int]] = _compared.get(code)
     if found is None:
         found = {}
-        listed = instructions(code) if _takers(code) else []
+        listed = bare_instructions(code) if _takers(code) else []
         if not any(map(is_jump_back, listed)):
             for at, one in enumerate(listed):
                 taken = taker(listed, at + 1, joined=False) if one.opname == "LOAD_ATTR" else None

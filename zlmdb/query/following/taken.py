@@ -29,6 +29,11 @@ def instructions(code: CodeType) -> list[dis.Instruction]:
     return [one for one in dis.get_instructions(code) if one.opcode not in PADDING]
 
 
+def bare_instructions(code: CodeType) -> list[dis.Instruction]:
+    """As `instructions`, of code that has recorders among its constants, of which `dis` would make texts."""
+    return instructions(code.replace(co_consts=(None,) * len(code.co_consts)))
+
+
 def is_format(one: dis.Instruction) -> bool:
     """Whether *one* makes a text of a value."""
     return one.opname in _FORMAT
