@@ -135,7 +135,10 @@ class Release:
         for id in "abc":
             self.tables[id] = Declared(
                 id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(list(FORMATS)), dice.random() < 0.3,
-                [Field(f"{id}{n}", f"f{n}", dice.choice(list(KINDS)), required=n == 0) for n in range(2 + dice.randrange(4))],
+                [
+                    Field(f"{id}{n}", f"f{n}", dice.choice(list(KINDS)), required=n == 0)
+                    for n in range(2 + dice.randrange(4))
+                ],
                 feed=dice.random() < 0.4,
             )  # fmt: skip
             self.tables[id].fields = [
@@ -248,7 +251,8 @@ class Release:
         elif what == 5 and table.indexes:
             del table.indexes[dice.choice(list(table.indexes))]
         elif what == 6 and not self.risky:
-            free = [one for one in table.fields if ":" in one.kind and all(l.field != one.id for l in table.links.values())]
+            linked = {link.field for link in table.links.values()}
+            free = [one for one in table.fields if ":" in one.kind and one.id not in linked]
             if free:
                 table.links[self._name("of_")] = self._link(dice, dice.choice(free))
                 self.risky = True
