@@ -17,7 +17,20 @@ import pytest
 import zlmdb
 
 from .office import Person
-from .reliability import failing, kill, killgroups, ledger, many, mutate, patches, powercut, program, shim, together
+from .reliability import (
+    failing,
+    history,
+    kill,
+    killgroups,
+    ledger,
+    many,
+    mutate,
+    patches,
+    powercut,
+    program,
+    shim,
+    together,
+)
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
@@ -152,6 +165,29 @@ def test_damaged_files_are_refused_or_right(tmp_path: Path, lmdb_format: str) ->
     assert found["failures"] == []
     assert sum(found["verified"].values()) == 25 * MANY
     assert found["verified"]["refused by verify"] > 0
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("engine", ["lmdb", "memory"])
+def test_histories_of_databases_are_those_of_plain_dicts(tmp_path: Path, engine: str) -> None:
+    with history.quiet():
+        for seed in range(1, 1 + 2 * MANY):
+            statements, failure = history.life(tmp_path, seed, engine, 40)
+            assert failure == ""
+            assert statements > 0
+
+
+def test_a_failing_history_is_replayed_with_fewer_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def step(self: history.History) -> None:
+        self.note("step")
+        if self.log.count("step") == 7:
+            raise AssertionError("the seventh step")
+
+    monkeypatch.setattr(history.History, "step", step)
+    with history.quiet():
+        found = history.lives(tmp_path, first=5, run=0.001, steps=60, engine="memory")["failures"]
+    assert found[0].startswith("--first 5 --engine memory --steps 7: ")
+    assert "the seventh step" in found[0]
 
 
 @pytest.mark.twice
