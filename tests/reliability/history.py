@@ -425,6 +425,18 @@ class History:
             wanted, found = list(wanted.items()), list(found.items())
         if found != wanted:
             raise AssertionError(f"{id}{query} with {given!r} gives {found}, not {wanted}")
+        if query.endswith(").all()") and not any(word in query for word in (".limit(", ".fields(", ".keys(")):
+            ask, size = (
+                eval(f"lambda table: table{query[: -len('.all()')]}", {"given": given}),
+                self.dice.randrange(1, 4),
+            )
+            rows, page = [], ask(getattr(t, id)).page(size)
+            rows += page.rows
+            while page.next is not None:
+                page = ask(getattr(t, id)).page(size, after=page.next)
+                rows += page.rows
+            if rows != wanted:
+                raise AssertionError(f"{id}{query} with {given!r} gives {rows} by pages of {size}, not {wanted}")
 
     def compare_indexes(self, t: Any, content: rules.Content) -> None:
         """What each index and each link gives."""
@@ -460,7 +472,7 @@ class History:
             self.compare_indexes(t, self.content)
         report = self.db.check()
         if not report.ok:
-            raise AssertionError(f"check() found {report}")
+            raise AssertionError(f"check() found {report}: {report.problems[:3]}")
         self.follow()
 
     def follow(self) -> None:
