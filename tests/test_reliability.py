@@ -17,8 +17,20 @@ import pytest
 import zlmdb
 
 from .office import Person
-from .reliability import failing, kill, killgroups, killwork, ledger, many, mutate, patches, powercut, program, shim
-from .reliability import together as together
+from .reliability import (
+    failing,
+    kill,
+    killgroups,
+    killwork,
+    ledger,
+    many,
+    mutate,
+    patches,
+    powercut,
+    program,
+    shim,
+    together,
+)
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
