@@ -22,6 +22,7 @@ from .reliability import (
     history,
     kill,
     killgroups,
+    killwork,
     ledger,
     many,
     mutate,
@@ -55,6 +56,13 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, durability: str) 
     found = kill.kills(tmp_path, 5 * MANY, durability)
     assert found["failures"] == []
     assert found["transactions"] >= 5 * MANY
+
+
+@pytest.mark.once  # what is in a file does not depend on the version of Python
+def test_long_operations_that_are_killed_are_done_wholly_or_not_at_all(tmp_path: Path) -> None:
+    found = killwork.kills(tmp_path, MANY, rows=2000)
+    assert found["failures"] == []
+    assert set(found["kills"]) == {work.__name__ for work in killwork.WORKS}
 
 
 @pytest.mark.once  # PyPy is slow until it is warm: few rounds end before their kill

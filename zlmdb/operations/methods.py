@@ -221,7 +221,8 @@ class Operations(DatabaseState):
         The stream contains the schema, typed keys, the stored bytes of the values, and checksums; it is one snapshot.
         It can be loaded into the other layout, another LMDB version or engine, on another machine. Never unpickles.
         Keys of a program's own types are written as bytes. Raises `KeyError` for a table that does not exist,
-        `DecodeError` for a key that cannot be decoded.
+        `DecodeError` for a key that cannot be decoded, and what *file* raises, such as OSError for a full disk: it has
+        a part of the stream then, which `load` refuses.
         """
         from .stream import dump
 
