@@ -207,6 +207,22 @@ def test_a_deferred_link_in_a_group_of_writers_fails_alone(db: Any) -> None:
         assert list(pool.map(put, range(100, 108))) == ["stored"] * 3 + ["dangling"] + ["stored"] * 4
 
 
+@pytest.mark.parametrize("wary", [0, 9])
+def test_a_deferred_link_does_not_wait_for_another_function_of_the_group(db: Any, wary: int) -> None:
+    def put(key: int, twin: int) -> Any:
+        return lambda t: t.people.__setitem__(key, Person("x", twin=twin))
+
+    with db.write():  # both wait for this block, and are one group then
+        waiting = [db.submit(put(100, 101)), db.submit(put(101, 101)), db.submit(put(102, 101))]
+        db._group_commit()._wary = wary  # savepoints of their own
+    with pytest.raises(zlmdb.DanglingLink, match="twin of the record 100 is 101"):
+        waiting[0].result()
+    assert [one.result() for one in waiting[1:]] == [None, None]
+    with db.read() as t:
+        assert [key for key in t.people if key >= 100] == [101, 102]
+    assert db.check().ok
+
+
 def test_generated_functions_store_what_surely_has_its_links(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     general: list[int] = []
     write = Table._write

@@ -16,13 +16,16 @@ import pickle
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, Optional
+from unittest import mock
 
 import zlmdb
+from zlmdb.schema import indexbuilding
 
 from ..plain_rows import Pairs
 from . import queries, rules
@@ -267,8 +270,12 @@ class History:
             if one.kind not in ("put_many", "update", "edit_all"):  # these keep what they have stored before
                 content.clear()
                 content.update(before)
+        self.agree(one, wanted, lambda: self.perform(t, one))
+
+    def agree(self, one: Statement, wanted: Any, call: Callable[[], Any]) -> None:
+        """*call* returns what the model returned, or raises where it did."""
         try:
-            found = self.perform(t, one)
+            found = call()
         except REFUSED as error:
             if not isinstance(wanted, rules.Refused):
                 raise
@@ -369,6 +376,29 @@ class History:
             if how == "auto":
                 return  # it was refused as a statement is
             raise AssertionError("a deferred link that leads nowhere was committed")
+        self.content = content
+
+    def several(self) -> None:
+        """Statements that one commit may store together, each as if it were alone."""
+        content = copy.deepcopy(self.content)
+        self.note("several")
+
+        chosen = [self.statement() for _ in range(self.dice.randrange(2, 6))]
+        futures = [self.db.submit(partial(self.perform, one=one)) for one in chosen]
+        for one, future in zip(chosen, futures):
+            self.statements += 1
+            self.note(f"{one}")
+            before = copy.deepcopy(content)
+            wanted: Any = None
+            try:
+                wanted = self.apply(content, one)
+                if not self.committed(content):
+                    raise rules.Refused("deferred")
+            except (rules.Refused, KeyError) as error:
+                wanted = error
+                content.clear()
+                content.update(before)
+            self.agree(one, wanted, future.result)
         self.content = content
 
     def process(self) -> None:
@@ -600,22 +630,24 @@ class History:
         for name in later.dropped_feeds:
             self.db.drop_feed(name)
         self.db.close()
-        before, self_content = self.release, copy.deepcopy(self.content)
-        for id, table in later.tables.items():
-            known = {one.id for one in before.tables[id].fields}
-            for record in self_content[id].values():
-                for one in table.fields:
-                    if one.id not in known:
-                        record[one.id] = copy.copy(one.default)
+        before, content = self.release, copy.deepcopy(self.content)
+        for id, records in content.items():
+            later.complete(id, records)
         fits = all(
             not rules.unique_twice(later.tables[id], records, key, record)
-            and not rules.dangles(later, self_content, id, key, record, deferred=False)
-            and not rules.dangles(later, self_content, id, key, record, deferred=True)
-            for id, records in self_content.items()
+            and not rules.dangles(later, content, id, key, record, deferred=False)
+            and not rules.dangles(later, content, id, key, record, deferred=True)
+            for id, records in content.items()
             for key, record in records.items()
         )
+        batch = indexbuilding.BATCH
+        if (
+            not later.risky and self.dice.random() < 0.5
+        ):  # after a refusal, a large table may keep a part of the release
+            batch = self.dice.choice([1, 2, 5])
         try:
-            self.open(later, drop_indexes=True)
+            with mock.patch.object(indexbuilding, "BATCH", batch):
+                self.open(later, drop_indexes=True)
         except (zlmdb.DuplicateKey, zlmdb.SchemaMismatch) as error:
             if fits:
                 raise
@@ -627,13 +659,9 @@ class History:
         else:
             if not fits:
                 raise AssertionError("a release was opened whose indexes or links do not fit the records")
-            self.content = self_content
+            self.content = content
             for id, mirror in self.mirrors.items():
-                known = {one.id for one in before.tables[id].fields}
-                for record in mirror.values():
-                    for one in later.tables[id].fields:
-                        if one.id not in known:
-                            record[one.id] = copy.copy(one.default)
+                later.complete(id, mirror)
             for id, table in later.tables.items():
                 if not before.tables[id].feed or before.tables[id].name in later.dropped_feeds:
                     self.follow_from_here(table)
@@ -645,8 +673,10 @@ class History:
         dice = self.dice.random()
         if dice < 0.35:
             self.block()
-        elif dice < 0.6:
+        elif dice < 0.55:
             self.alone()
+        elif dice < 0.6:
+            self.several()
         elif dice < 0.7:
             self.begin_reader()
         elif dice < 0.78 and self.readers:

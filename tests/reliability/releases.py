@@ -261,6 +261,13 @@ class Release:
         elif what == 8:
             table.feed = not table.feed
 
+    def complete(self, id: str, records: dict[Any, dict[str, Any]]) -> None:
+        """Give *records* of an earlier release the fields that they lack."""
+        for record in records.values():
+            for one in self.tables[id].fields:
+                if one.id not in record:
+                    record[one.id] = copy.copy(one.default)
+
     def _before(self, table: Declared) -> list[Field]:
         return [one for one in table.fields if one.was is None]
 

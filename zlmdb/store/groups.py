@@ -302,6 +302,8 @@ class Groups:
                         result = member.context.run(member.fn, tables)
                         if type(result) in BODIES:
                             refuse_body(result)
+                        if txn._deferred is not None:  # a link is not to wait for what another function stores
+                            txn._check_deferred()
                         member.result = result
                         if len(hooks) != count:
                             count = len(hooks)
@@ -332,6 +334,8 @@ class Groups:
         try:
             with txn.savepoint():
                 member.run(tables)
+                if txn._deferred is not None:
+                    txn._check_deferred()
         except errors.DatabaseInUse:  # perhaps it ends its transaction itself, and needs one of its own
             return
         except BaseException as error:

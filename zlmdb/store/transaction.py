@@ -181,7 +181,11 @@ class Transaction(TransactionEnd, RawRecords):
             self.abort()
             raise poisoned(error)
         if self._deferred is not None:
-            self._check_deferred()
+            try:
+                self._check_deferred()
+            except BaseException:
+                self.abort()
+                raise
         try:
             if self._puts and self._store.limited:
                 self._require_room(raw)
@@ -212,13 +216,10 @@ class Transaction(TransactionEnd, RawRecords):
             store.require_room(raw, self._sequence, {}, self._since if turn is None else turn.leader._since)
 
     def _check_deferred(self) -> None:
-        """Check what was put off until the commit; if it raises, nothing is stored."""
-        try:
-            for link, own in self._deferred or ():
-                link.check_deferred(self, own)
-        except BaseException:
-            self.abort()
-            raise
+        """Check what was put off until the commit, or until the end of a function of a group."""
+        noted, self._deferred = self._deferred or (), None
+        for link, own in noted:
+            link.check_deferred(self, own)
 
     def _merge_turn(self, raw: Any) -> None:
         """As a member of a group: hand the changes to its transaction."""
