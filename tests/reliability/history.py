@@ -52,6 +52,26 @@ class Statement(NamedTuple):
     args: tuple[Any, ...]
 
 
+class Chosen(NamedTuple):
+    """Some records of a table: which, in which order, and how many of them."""
+
+    field: str
+    equal: bool
+    wanted: Any
+    order: Optional[str]
+    reverse: bool
+    limit: Optional[int]
+    skip: int
+
+    def keys(self, records: dict[Any, rules.Record]) -> list[Any]:
+        found = sorted(key for key, record in records.items() if (record[self.field] == self.wanted) == self.equal)
+        if self.order is not None:
+            found.sort(key=lambda key: records[key][self.order])
+            if self.reverse:
+                found.reverse()
+        return found if self.limit is None else found[self.skip : self.skip + self.limit]
+
+
 class History:
     """The life of one database."""
 
@@ -144,11 +164,20 @@ class History:
             return Statement(kind, id, ()) if dice.random() < 0.3 else self.statement()
         plain = [one for one in table.fields if one.kind in KINDS]
         by = dice.choice(plain)
-        value = KINDS[by.kind].value(dice)
+        sorts = [one.id for one in plain if one.kind in ("int", "str", "float", "date", "bool", "bytes")]
+        chosen = Chosen(
+            by.id,
+            dice.random() < 0.7,
+            KINDS[by.kind].value(dice),
+            dice.choice(sorts) if sorts and dice.random() < 0.4 else None,
+            dice.random() < 0.5,
+            dice.choice([None, None, 1, 3]),
+            dice.randrange(2),
+        )
         if kind == "delete":
-            return Statement(kind, id, (by.id, value))
+            return Statement(kind, id, (chosen,))
         changed = {one.id: value for one, value in self.some_fields(table) if one.kind in KINDS}
-        return Statement(kind, id, (by.id, value, changed))
+        return Statement(kind, id, (chosen, changed))
 
     def some_fields(self, table: Declared) -> Iterator[tuple[Field, Any]]:
         whole = self.record(table)
@@ -194,15 +223,22 @@ class History:
         if one.kind == "clear":
             table.clear()
             return None
-        field, wanted = names[one.args[0]], one.args[1]
-        selected = table.where(eval(f"lambda record: record.{field} == wanted", {"wanted": wanted}))
+        chosen = one.args[0]
+        sign = "==" if chosen.equal else "!="
+        condition = f"lambda record: record.{names[chosen.field]} {sign} wanted"
+        selected = table.where(eval(condition, {"wanted": chosen.wanted}))
+        if chosen.order is not None:
+            by = eval(f"lambda record: record.{names[chosen.order]}")
+            selected = selected.order_by(by, reverse=chosen.reverse)
+        if chosen.limit is not None:
+            selected = selected.limit(chosen.limit, chosen.skip)
         if one.kind == "delete":
             return selected.delete()
         if one.kind == "change_all":
-            return selected.change(lambda value: changed(value, one.args[2]))
+            return selected.change(lambda value: changed(value, one.args[1]))
         with selected.edit() as values:
             for value in values:
-                changed(value, one.args[2])
+                changed(value, one.args[1])
         return None
 
     def apply(self, content: rules.Content, one: Statement) -> Any:
@@ -250,12 +286,12 @@ class History:
         if one.kind == "clear":
             rules.delete(release, content, one.id, list(records))
             return None
-        chosen = sorted(key for key, record in records.items() if record[one.args[0]] == one.args[1])
+        chosen = one.args[0].keys(records)
         if one.kind == "delete":
             rules.delete(release, content, one.id, chosen)
             return None  # what it counts besides cascades is compared by the content
         for key in chosen:
-            put(key, {**records[key], **one.args[2]})
+            put(key, {**records[key], **one.args[1]})
         return len(chosen) if one.kind == "change_all" else None
 
     def both(self, t: Any, content: rules.Content, one: Statement) -> None:
