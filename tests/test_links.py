@@ -212,7 +212,7 @@ def test_a_deferred_link_does_not_wait_for_another_function_of_the_group(db: Any
     def put(key: int, twin: int) -> Any:
         return lambda t: t.people.__setitem__(key, Person("x", twin=twin))
 
-    with db.write():  # both wait for this block, and are one group then
+    with db.write():  # all wait for this block, and are one group then
         waiting = [db.submit(put(100, 101)), db.submit(put(101, 101)), db.submit(put(102, 101))]
         db._group_commit()._wary = wary  # savepoints of their own
     with pytest.raises(zlmdb.DanglingLink, match="twin of the record 100 is 101"):

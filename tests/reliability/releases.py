@@ -125,7 +125,7 @@ class Declared:
 
 
 class Release:
-    """Three tables; `next` is a later release, and `schema` what Python declares for this one."""
+    """Three tables; `next` is a later release, and `declared` what Python declares for this one."""
 
     def __init__(self, dice: Random) -> None:
         self.count = 0
@@ -240,7 +240,7 @@ class Release:
         elif what == 1:
             place = dice.randrange(len(table.fields))
             one = table.fields[place]
-            if one.was is None and one.id != "until" and one.name in {f.name for f in self._before(table)}:
+            if one.was is None and one.id != "until":
                 table.fields[place] = one._replace(name=self._name("h"), was=one.name)
         elif what == 2 and table.was is None:
             table.was, table.name = table.name, self._name("table_")
@@ -267,9 +267,6 @@ class Release:
             for one in self.tables[id].fields:
                 if one.id not in record:
                     record[one.id] = copy.copy(one.default)
-
-    def _before(self, table: Declared) -> list[Field]:
-        return [one for one in table.fields if one.was is None]
 
     # -- what Python declares ---------------------------------------------------------------------------------------
 
