@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from datetime import date
 from random import Random
 from types import new_class
@@ -122,6 +122,21 @@ class Declared:
 
     def named(self, id: str) -> str:
         return next(one.name for one in self.fields if one.id == id)
+
+    def as_stored(self) -> Declared:
+        """Without the names that it and its fields had before."""
+        return replace(self, was=None, fields=[one._replace(was=None) for one in self.fields])
+
+    def has_all_of(self, stored: Declared) -> bool:
+        """Whether a program with this declaration may write to a table that the file has as *stored*.
+
+        It may have indexes and links that the file no longer has.
+        """
+        both = self.as_stored(), stored.as_stored()
+        own, other = (replace(one, indexes={}, links={}) for one in both)
+        return own == other and all(
+            {**mine, **theirs} == mine for mine, theirs in ((self.indexes, stored.indexes), (self.links, stored.links))
+        )
 
 
 class Release:
@@ -260,6 +275,20 @@ class Release:
             del table.links[dice.choice(list(table.links))]
         elif what == 8:
             table.feed = not table.feed
+
+    def as_stored(self) -> dict[str, Declared]:
+        """The tables without the names that they and their fields had before."""
+        return {id: table.as_stored() for id, table in self.tables.items()}
+
+    def lacking(self, dice: Random) -> Release:
+        """A release that lacks some declarations of this one."""
+        other = copy.deepcopy(self)
+        for table in other.tables.values():
+            table.indexes = {name: one for name, one in table.indexes.items() if dice.random() < 0.8}
+            table.links = {name: one for name, one in table.links.items() if dice.random() < 0.8}
+            table.feed &= dice.random() < 0.8
+            table.expires &= dice.random() < 0.8
+        return other
 
     def complete(self, id: str, records: dict[Any, dict[str, Any]]) -> None:
         """Give *records* of an earlier release the fields that they lack."""
