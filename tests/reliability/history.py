@@ -88,15 +88,19 @@ class History:
         """The statement on both sides, with the same outcome."""
         self.statements += 1
         self.note(f"{one}")
+        wanted = self.applied(content, one)
+        self.agree(one, wanted, lambda: self.program.perform(t, one))
+
+    def applied(self, content: rules.Content, one: Statement) -> Any:
+        """What the model returns for the statement, or why it is refused."""
         before = copy.deepcopy(content)
         try:
-            wanted: Any = apply(self.release, content, one, self.now)
+            return apply(self.release, content, one, self.now)
         except (rules.Refused, KeyError) as error:
-            wanted = error
             if one.kind not in ("put_many", "update", "edit_all"):  # these keep what they have stored before
                 content.clear()
                 content.update(before)
-        self.agree(one, wanted, lambda: self.program.perform(t, one))
+            return error
 
     def agree(self, one: Statement, wanted: Any, call: Callable[[], Any]) -> None:
         """*call* returns what the model returned, or raises where it did."""
@@ -288,28 +292,29 @@ class History:
                 raise AssertionError(f"a visitor reads {found.value} in {id}, not {wanted}")
 
     def let_write(self, visitor: Visitor) -> None:
-        one = Chooser(self.dice, visitor.release, self.content, self.now).statement()
-        self.note(f"visitor: {one}")
         content = copy.deepcopy(self.content)
-        found = visitor.ask(one, self.now)
+        chooser = Chooser(self.dice, visitor.release, content, self.now)
+        chosen = [chooser.statement() for _ in range(self.dice.randrange(1, 5))]
+        self.note(f"visitor: {chosen}")
+        found = visitor.ask(chosen, self.now)
         self.note(f"{found}")
-        if found.refused == "declarations":
-            if self.release.as_stored() == visitor.release.as_stored():
-                raise AssertionError(f"{one} of a visitor with the declarations of the file was refused: {found}")
-            return
-        if not visitor.release.tables[one.id].has_all_of(self.release.tables[one.id]):
-            return  # it has changed nothing, as what follows each step confirms
-        refused = False
-        try:
-            wanted = apply(self.release, content, one, self.now)
-            refused = not rules.may_be_committed(self.release, content)
-        except (rules.Refused, KeyError):
-            refused = True
-        if refused != (found.refused == "rules"):
-            raise AssertionError(f"{one} of a visitor: {found}; to be refused: {refused}")
-        if not refused:
-            if wanted != found.value:
-                raise AssertionError(f"{one} of a visitor returned {found.value!r}, not {wanted!r}")
+        *answers, stored = found.value
+        if stored.refused == "declarations":
+            raise AssertionError(f"a visitor could not write to any table: {found}")
+        for one, answer in zip(chosen, answers):
+            if answer.refused == "declarations":
+                if self.release.as_stored() == visitor.release.as_stored():
+                    raise AssertionError(f"{one} of a visitor with the declarations of the file: {answer}")
+            elif visitor.release.tables[one.id].has_all_of(self.release.tables[one.id]):
+                wanted = self.applied(content, one)
+                if isinstance(wanted, Exception) != (answer.refused == "rules"):
+                    raise AssertionError(f"{one} of a visitor: {answer}, not {wanted!r}")
+                if not answer.refused and answer.value != wanted:
+                    raise AssertionError(f"{one} of a visitor returned {answer.value!r}, not {wanted!r}")
+            # else it has changed nothing, as what follows each step confirms
+        if rules.may_be_committed(self.release, content) == (stored.refused == "rules"):
+            raise AssertionError(f"{chosen} of a visitor: {stored}, with {content}")
+        if not stored.refused:
             self.content = content
 
     # -- what is there ----------------------------------------------------------------------------------------------

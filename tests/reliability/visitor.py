@@ -34,8 +34,9 @@ class Answer(NamedTuple):
     text: str = ""
 
 
-Order = Union[str, Statement]
-"""The id of a table to read, or a statement to carry out in a transaction of its own."""
+Order = Union[str, list[Statement]]
+"""The id of a table to read; or statements to carry out in a transaction: the value are the answers of each and of all.
+"""
 
 
 class Visitor:
@@ -108,8 +109,14 @@ class _OtherProgram:
         if isinstance(order, str):
             with db.read() as t:
                 return {key: self.program.known(order, value) for key, value in getattr(t, order).items()}
-        with db.write() as t:
-            return self.program.perform(t, order)
+        answers: list[Answer] = []
+
+        def block() -> None:
+            with db.write() as t:
+                answers.extend(_answer(partial(self.program.perform, t, one)) for one in order)
+
+        stored = _answer(block)
+        return [*answers, stored]
 
 
 def _answer(work: Callable[[], Any]) -> Answer:
