@@ -466,6 +466,55 @@ def test_programs_that_run_meanwhile_are_refused_afterwards(path: Path) -> None:
             t.users[7] = First("Bob Nr7", "7")
 
 
+def retaken(t: Any, old: Any) -> None:
+    for key, value in old.take("users").items():
+        t.users[str(key)] = value if isinstance(value, list) else Person(**value)
+
+
+def texts(t: Any, old: Any) -> None:
+    for key, value in old.take("users").items():
+        t.users[key] = [str(one) for one in value]
+
+
+def same(t: Any, old: Any) -> None:
+    old.rewrite("users", lambda key, row: row)
+
+
+ANN = Person("Ann", "Nr1", 1)
+RETYPED = {
+    "format": (ANN, table(Person, "Json"), table(Person, "Cbor"), same),
+    "checked": (ANN, table(Person), zlmdb.Table[int, zlmdb.Checked[zlmdb.Msgpack[Person]]], same),
+    "keys": (ANN, table(Person), table(Person, key=str), retaken),
+    "values": ([1], zlmdb.Table[int, list[int]], zlmdb.Table[int, list[str]], texts),
+}
+
+
+@pytest.mark.parametrize("change", RETYPED)
+@LAYOUTS
+def test_programs_that_run_while_keys_or_values_get_another_type_do_not_mix_the_two(
+    path: Path, layout: Any, change: str
+) -> None:
+    value, before, after, step = RETYPED[change]
+    refused = pytest.raises(zlmdb.SchemaMismatch, match="another program has made them .* use a newer program")
+    with zlmdb.open(path, schema(users=before), layout=layout, durability="none") as old:
+        with old.write() as t:
+            t.users[1] = value
+        with zlmdb.open(path, schema(step, users=after), durability="none") as db:
+            db.migrate()
+            with db.read() as t:
+                now = dict(t.users)
+            for _ in range(2):
+                with old.read() as t, refused:
+                    t.users[1]
+                with old.write() as t:
+                    with refused:
+                        t.users[2] = value
+                    with refused:
+                        t.users.clear()
+            with db.read() as t:
+                assert dict(t.users) == now
+
+
 def test_long_steps_tell_how_far_they_are(path: Path) -> None:
     start(path, 25_000)
     told: list[Any] = []

@@ -32,6 +32,7 @@ from . import queries, rules
 from .command import forked, main
 from .releases import Declared, Release
 from .statements import MANY, Chooser, Program, Statement, apply
+from .steps import next_release
 from .visitor import Visitor
 
 REFUSED = (zlmdb.DuplicateKey, zlmdb.DanglingLink, zlmdb.StillLinked)
@@ -523,13 +524,7 @@ class History:
         before, content = self.release, copy.deepcopy(self.content)
         for id, records in content.items():
             later.complete(id, records)
-        fits = all(
-            not rules.unique_twice(later.tables[id], records, key, record)
-            and not rules.dangles(later, content, id, key, record, deferred=False)
-            and not rules.dangles(later, content, id, key, record, deferred=True)
-            for id, records in content.items()
-            for key, record in records.items()
-        )
+        fits = rules.fit(later, content)
         batch = indexbuilding.BATCH
         if (
             not later.risky and self.dice.random() < 0.5
@@ -557,13 +552,48 @@ class History:
                     self.follow_from_here(table)
         self.check()
 
+    def migrated(self) -> None:
+        """The next release changes the records by the steps of its migrations, or is refused."""
+        if self.path is None:
+            return
+        self.check()
+        for reader in list(self.readers):
+            self.end_reader(reader)
+        self.sweep()
+        later, steps = next_release(self.release, self.dice)
+        self.note(f"steps {steps} to {later.tables}")
+        before, content = self.release, copy.deepcopy(self.content)
+        for step in steps:
+            step.apply(content)
+        fits = rules.fit(later, content)
+        self.db.close()
+        self.open(later, drop_indexes=True)
+        try:
+            if self.dice.random() < 0.3:
+                self.db.migrate(dry_run=True)
+            self.db.migrate()
+        except REFUSED as error:
+            if fits:
+                raise
+            self.note(f"refused: {error}")
+            self.db.close()
+            self.open(before)
+        else:
+            if not fits:
+                raise AssertionError("a migration was done whose links do not fit the records")
+            self.content = content
+            for step in steps:
+                if step.kind != "loop":  # that is changes as any other
+                    self.follow_from_here(later.tables[step.id])
+        self.check()
+
     # -- the whole --------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         shares = {
             self.block: 35, self.alone: 20, self.several: 5, self.begin_reader: 10, self.end_some_reader: 8,
-            self.time_passes: 6, self.sweep: 2, self.copied: 4, self.released: 4, self.process: 1, self.check: 5,
-            self.begin_visitor: 10, self.ask_visitor: 10,
+            self.time_passes: 6, self.sweep: 2, self.copied: 4, self.released: 4, self.migrated: 3, self.process: 1,
+            self.check: 5, self.begin_visitor: 10, self.ask_visitor: 10,
         }  # fmt: skip
         self.dice.choices(list(shares), list(shares.values()))[0]()
         with self.db.read() as t:

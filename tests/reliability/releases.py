@@ -123,6 +123,12 @@ class Declared:
     def named(self, id: str) -> str:
         return next(one.name for one in self.fields if one.id == id)
 
+    def forget(self, id: str) -> None:
+        """Have no index of the field *id*."""
+        self.indexes = {
+            name: one for name, one in self.indexes.items() if id not in (*one.parts, *one.carries, one.where)
+        }
+
     def as_stored(self) -> Declared:
         """Without the names that it and its fields had before."""
         return replace(self, was=None, fields=[one._replace(was=None) for one in self.fields])
@@ -147,6 +153,7 @@ class Release:
         self.tables: dict[str, Declared] = {}
         self.dropped_feeds: list[str] = []
         self.risky = False
+        self.steps: list[zlmdb.Migration] = []
         for id in "abc":
             self.tables[id] = Declared(
                 id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(list(FORMATS)), dice.random() < 0.3,
@@ -321,7 +328,8 @@ class Release:
                 f"Table_{table.id}", (zlmdb.Table[KEYS[table.key][0], value],), options,
                 lambda space, members=members: space.update(members),
             )  # fmt: skip
-        return type("Store", (zlmdb.Schema,), {"__annotations__": classes}), models
+        body = {"__annotations__": classes, "migrations": tuple(self.steps)}
+        return type("Store", (zlmdb.Schema,), body), models
 
     def model(self, table: Declared) -> Any:
         """The model class of a table."""

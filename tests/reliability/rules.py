@@ -103,3 +103,14 @@ def may_be_committed(release: Release, content: Content) -> bool:
         for id, records in content.items()
         for key, record in records.items()
     )
+
+
+def fit(release: Release, content: Content) -> bool:
+    """Whether the records have no unique key twice, and no link that leads nowhere."""
+    return all(
+        not unique_twice(release.tables[id], records, key, record)
+        and not dangles(release, content, id, key, record, deferred=False)
+        and not dangles(release, content, id, key, record, deferred=True)
+        for id, records in content.items()
+        for key, record in records.items()
+    )

@@ -102,7 +102,9 @@ class Expiring(Table[Any, Any]):
     def _use(self, raw: Any) -> None:
         self._some = False
         super()._use(raw)
-        ended = self._absent is not None or isinstance(self._raw, Ended)  # a savepoint that is undone may have deleted it
+        ended = self._absent is not None or isinstance(
+            self._raw, Ended
+        )  # a savepoint that is undone may have deleted it
         if not ended and not self._open and self._any_expired():
             self._filter()
         else:
