@@ -287,8 +287,11 @@ class History:
                 raise AssertionError(f"a visitor with the declarations of the file could not read {id}: {found}")
             self.note(f"{found}")
         elif mine.expires == its.expires:  # else it sees more
-            ids = [one.id for one in its.fields]
-            wanted = {key: {id: record[id] for id in ids} for key, record in self.content[id].items()}
+            defaults = {one.id: one.default for one in its.fields}  # of a field that the file no longer has
+            wanted = {
+                key: {id: record.get(id, default) for id, default in defaults.items()}
+                for key, record in self.content[id].items()
+            }
             if found.value != wanted:
                 raise AssertionError(f"a visitor reads {found.value} in {id}, not {wanted}")
 

@@ -74,7 +74,7 @@ def next_release(release: Release, dice: Random) -> tuple[Release, list[Step]]:
         table.fields = [one._replace(was=None) for one in table.fields]
     steps: list[Step] = []
     for _ in range(dice.choice([1, 1, 2])):
-        if steps and steps[0].kind == "delete":
+        if steps and steps[0].kind in ("delete", "loop"):  # these are alone
             break
         step = _step(dice, dice.choice(list(later.tables.values())), first=not steps)
         if step is not None:
