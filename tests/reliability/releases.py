@@ -148,20 +148,22 @@ class Declared:
 class Release:
     """Three tables; `next` is a later release, and `declared` what Python declares for this one."""
 
-    def __init__(self, dice: Random) -> None:
+    def __init__(self, dice: Random, *, classic: bool = False) -> None:
         self.count = 0
+        self.feeds = not classic
+        self.formats = [name for name in FORMATS if not classic or name != "pickle"]  # of classes that can be imported
         self.tables: dict[str, Declared] = {}
         self.dropped_feeds: list[str] = []
         self.risky = False
         self.steps: list[zlmdb.Migration] = []
         for id in "abc":
             self.tables[id] = Declared(
-                id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(list(FORMATS)), dice.random() < 0.3,
+                id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(self.formats), dice.random() < 0.3,
                 [
                     Field(f"{id}{n}", f"f{n}", dice.choice(list(KINDS)), required=n == 0)
                     for n in range(2 + dice.randrange(4))
                 ],
-                feed=dice.random() < 0.4,
+                feed=dice.random() < 0.4 and self.feeds,
             )  # fmt: skip
             self.tables[id].fields = [
                 one._replace(default=KINDS[one.kind].value(dice)) if not one.required else one
@@ -281,7 +283,7 @@ class Release:
         elif what == 7 and table.links:
             del table.links[dice.choice(list(table.links))]
         elif what == 8:
-            table.feed = not table.feed
+            table.feed = self.feeds and not table.feed
 
     def as_stored(self) -> dict[str, Declared]:
         """The tables without the names that they and their fields had before."""

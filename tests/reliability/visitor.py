@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Optional, Union
 import zlmdb
 
 from .command import forked
+from .queries import Question
 from .releases import Release
 from .statements import Program, Statement
 
@@ -34,8 +35,10 @@ class Answer(NamedTuple):
     text: str = ""
 
 
-Order = Union[str, list[Statement]]
-"""The id of a table to read; or statements to carry out in a transaction: the value are the answers of each and of all.
+Order = Union[str, Question, list[Statement]]
+"""The id of a table to read; a query; or statements to carry out in one transaction.
+
+The value for the last are the answers of each of them, and of the commit.
 """
 
 
@@ -43,7 +46,7 @@ class Visitor:
     """Another process with the file at *path* open, as *release* declares it."""
 
     def __init__(self, path: Path, release: Release) -> None:
-        self.release = release
+        self.release, self.program = release, Program(release)
         down, up = os.pipe(), os.pipe()
         self._pid = forked(_visit, path, release, (down[0], up[1]), (down[1], up[0]))
         os.close(down[0])
@@ -109,6 +112,9 @@ class _OtherProgram:
         if isinstance(order, str):
             with db.read() as t:
                 return {key: self.program.known(order, value) for key, value in getattr(t, order).items()}
+        if isinstance(order, Question):
+            with db.read() as t:
+                return order.ask(getattr(t, order.id))
         answers: list[Answer] = []
 
         def block() -> None:

@@ -62,8 +62,9 @@ def _unmarked(annotation: Any) -> Any:
     if get_origin(annotation) is not Annotated:
         return annotation
     kept = tuple([extra for extra in annotation.__metadata__ if not isinstance(extra, (Was, Id))])
+    parts = annotation.__origin__, *kept
     annotated: Any = Annotated
-    return annotated[(annotation.__origin__, *kept)] if kept else annotation.__origin__
+    return annotated[parts] if kept else annotation.__origin__
 
 
 def _is_carried(annotation: Any) -> bool:
