@@ -129,42 +129,58 @@ class History:
         """A block of statements, some in savepoints, which may be undone."""
         dice, content = self.dice, copy.deepcopy(self.content)
         self.note("block")
+        called: list[int] = []
+        due: list[int] = []
         try:
             with self.db.write(**({"alone": True} if dice.random() < 0.2 else {})) as t:
                 for _ in range(dice.randrange(1, 6)):
                     if dice.random() < 0.25:
-                        self.savepoint(t, content)
+                        self.savepoint(t, content, called, due)
                     else:
                         self.both(t, content, self.statement())
+                        self.hook(t, called, due)
                     if dice.random() < 0.2:
                         self.compare(t, content)
                 if dice.random() < 0.15:
                     self.note("undone")
                     raise Undone
         except Undone:
-            return
+            due = []
         except zlmdb.DanglingLink:
             if rules.may_be_committed(self.release, content):
                 raise
             self.note("not committed")
-            return
-        if not rules.may_be_committed(self.release, content):
-            raise AssertionError("a deferred link that leads nowhere was committed")
-        self.content = content
+            due = []
+        else:
+            if not rules.may_be_committed(self.release, content):
+                raise AssertionError("a deferred link that leads nowhere was committed")
+            self.content = content
+        if called != due:
+            raise AssertionError(f"{called} were called after the commit, not {due}")
 
-    def savepoint(self, t: Any, content: rules.Content) -> None:
-        before = copy.deepcopy(content)
+    def hook(self, t: Any, called: list[int], due: list[int]) -> None:
+        """Have a number added to *called* after the commit, sometimes."""
+        if self.dice.random() < 0.3:
+            due.append(self.dice.randrange(1000))
+            t.txn.after_commit(partial(called.append, due[-1]))
+
+    def savepoint(self, t: Any, content: rules.Content, called: list[int], due: list[int]) -> None:
+        before, count = copy.deepcopy(content), len(due)
         self.note("savepoint")
         try:
             with t.txn.savepoint():
                 for _ in range(self.dice.randrange(1, 4)):
+                    if self.dice.random() < 0.1:
+                        self.savepoint(t, content, called, due)
                     self.both(t, content, self.statement())
+                    self.hook(t, called, due)
                 if self.dice.random() < 0.5:
                     self.note("savepoint undone")
                     raise Undone
         except Undone:
             content.clear()
             content.update(before)
+            del due[count:]
 
     def alone(self) -> None:
         """One statement by `run`, `submit` or `auto`."""
@@ -199,8 +215,15 @@ class History:
         content = copy.deepcopy(self.content)
         self.note("several")
         chosen = [self.statement() for _ in range(self.dice.randrange(2, 6))]
-        futures = [self.db.submit(partial(self.program.perform, one=one)) for one in chosen]
-        for one, future in zip(chosen, futures):
+        called: list[int] = []
+        due: list[int] = []
+
+        def work(t: Any, number: int, one: Statement) -> Any:
+            t.txn.after_commit(partial(called.append, number))
+            return self.program.perform(t, one)
+
+        futures = [self.db.submit(partial(work, number=number, one=one)) for number, one in enumerate(chosen)]
+        for number, (one, future) in enumerate(zip(chosen, futures)):
             self.statements += 1
             self.note(f"{one}")
             before = copy.deepcopy(content)
@@ -213,7 +236,11 @@ class History:
                 wanted = error
                 content.clear()
                 content.update(before)
+            else:
+                due.append(number)
             self.agree(one, wanted, future.result)
+        if called != due:
+            raise AssertionError(f"{called} were called after the commit, not {due}")
         self.content = content
 
     def process(self) -> None:
