@@ -10,6 +10,7 @@ from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes
+from .comparison import other_types
 from .declaration import Declaration
 from .verdict import FITS, of_feed, verdict
 
@@ -70,8 +71,6 @@ class IndexFinder:
             return FileIndexes(unreadable="another program has dropped it from the file: open the database again")
         declared = self._declared
         if (slot.key, slot.value, slot.model) != self._types:
-            from .comparison import other_types  # late: few migrations change these while other programs run
-
             reason = other_types(self._store, slot, declared)
             if reason is not None:
                 return FileIndexes(unreadable=f"{reason}, since this program has opened it: use a newer program")
