@@ -21,7 +21,8 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
         )
     if slot is None:
         return None
-    other = _other_codec(store, slot, declared)
+    differs = slot.key != store.traits.codec(declared.key).name or slot.value != declared.value.name
+    other = _other_codec(store, slot, declared) if differs else None
     if other is not None:
         what, stored, wanted = other
         written = f" (written by class {slot.class_name})" if slot.class_name not in ("", slot.name) else ""
