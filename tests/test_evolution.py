@@ -543,6 +543,29 @@ def test_a_struct_of_flatbuffers_never_changes(path: Path) -> None:
     assert "struct, which can never change" in refused(path, model(at=Annotated[more, InStruct]), "FlatBuffers")
 
 
+@pytest.mark.parametrize("marked", [zlmdb.Was("post"), Id(1)])
+@pytest.mark.parametrize("carried", [str, Optional[str], Annotated[int, U16]])
+def test_an_index_is_not_built_again_when_a_carried_field_loses_its_former_name_or_number(
+    path: Path, carried: Any, marked: Any
+) -> None:
+    value = 7 if carried == Annotated[int, U16] else "x"
+    special: Any = Annotated
+    before = model(post=(carried, value), age=(int, 0))
+    renamed = model(mail=(special[carried, marked], value), age=(int, 0))
+    later = model(mail=(carried, value), age=(int, 0))
+    by_age = zlmdb.Index("age", carries="mail")
+    if isinstance(marked, zlmdb.Was):
+        start(path, before, before())
+    with zlmdb.open(path, schema(renamed, by_age=by_age)) as running:
+        with running.write() as t:
+            t.users[1] = renamed()
+        with zlmdb.open(path, schema(later, by_age=by_age)) as db, db.write() as t:
+            t.users[2] = later()
+        with running.write() as t:  # it is refused, if it has another definition of the index
+            t.users[3] = renamed()
+            assert t.users.by_age.fields(lambda user: user.mail).all() == [value] * 3
+
+
 # -- who may write ----------------------------------------------------------------------------------------------------
 
 

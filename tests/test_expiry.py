@@ -871,3 +871,72 @@ def test_a_refused_record_that_has_expired_already_is_tried_as_often_as_any_othe
                 t.names[2] = Named("a", until)
             counts.append(len(_asked))
     assert counts[0] == counts[1] > 0
+
+
+class Earlier(zlmdb.Schema):
+    sessions: new_class("Sessions", (zlmdb.Table[str, Session],), {"expires": "until"})  # type: ignore[valid-type]
+    lasting: zlmdb.Table[str, Session]
+    others: zlmdb.Table[str, Session]
+
+
+RENAMES = """
+import sys, zlmdb
+from dataclasses import dataclass, field
+from typing import Annotated, Optional
+
+@dataclass
+class Session:
+    person: Annotated[str, zlmdb.Was("user")]
+    until: Optional[float] = None
+    tags: list[str] = field(default_factory=list)
+
+class Sessions(zlmdb.Table[str, Session], expires="until"): ...
+
+class Later(zlmdb.Schema):
+    sessions: Sessions
+    lasting: zlmdb.Table[str, Session]
+
+with zlmdb.open(sys.argv[1], Later) as db, db.write() as t:
+    t.sessions["t"] = t.lasting["t"] = Session("eve")
+"""
+
+
+@pytest.mark.parametrize("expired", [False, True])
+def test_a_running_program_whose_table_has_another_shape_now_reads_and_writes_its_other_tables(
+    tmp_path: Path, expired: bool
+) -> None:
+    refused = pytest.raises(zlmdb.SchemaMismatch, match="newer than this program")
+    with zlmdb.open(tmp_path / "db", Earlier) as db:
+        db.clock = lambda: 6e9 if expired else 1e9
+        with db.write() as t:
+            t.sessions["s"], t.others["o"], t.lasting["s"] = Session("ann", 5e9), Session("ann"), Session("ann")
+        for _ in range(2):  # tables that are kept for the next transaction
+            with db.read() as t:
+                assert "o" in t.others
+                assert "s" in t.lasting
+                assert ("s" in t.sessions) == (not expired)
+            with db.write() as t:
+                t.others["o"], t.sessions["s"], t.lasting["s"] = Session("bob"), Session("bob", 5e9), Session("bob")
+        subprocess.run([sys.executable, "-c", RENAMES, str(tmp_path / "db")], check=True)
+        writes: list[Callable[[Any], object]] = [
+            lambda table: table.__setitem__("s", Session("eve")),
+            lambda table: table.put_many([("s", Session("eve"))]),
+            lambda table: table.pop("s", None),
+            lambda table: table.setdefault("s", Session("eve")),
+            lambda table: table.change("s", lambda one: None),
+            lambda table: table.where(lambda one: True).delete(),
+            lambda table: table.clear(),
+        ]
+        for write in writes:
+            with db.read() as t:
+                assert t.others["o"].user == "bob"
+                for name in ("sessions", "lasting"):
+                    with refused:
+                        getattr(t, name).get("s")
+            with db.write() as t:
+                t.others["o"] = Session("bob")
+                for name in ("sessions", "lasting"):
+                    with refused:
+                        write(getattr(t, name))
+                    with t.txn.savepoint(), refused:
+                        write(getattr(t, name))

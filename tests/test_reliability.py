@@ -177,7 +177,7 @@ def test_damaged_files_are_refused_or_right(tmp_path: Path, lmdb_format: str) ->
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("engine", ["lmdb", "memory"])
+@pytest.mark.parametrize("engine", ["lmdb", "memory", "classic"])
 def test_histories_of_databases_are_those_of_plain_dicts(tmp_path: Path, engine: str) -> None:
     with history.quiet():
         for seed in range(1, 1 + 2 * MANY):

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 from unittest import mock
 
 import zlmdb
@@ -30,46 +30,17 @@ from zlmdb.schema import indexbuilding
 from ..plain_rows import Pairs
 from . import queries, rules
 from .command import forked, main
-from .releases import KEYS, KINDS, Declared, Field, Release
+from .releases import Declared, Release
+from .statements import MANY, Chooser, Program, Statement, apply
+from .steps import next_release
+from .visitor import Visitor
 
-ONE_KEY = ("put", "put", "put_new", "replace", "setdefault", "change", "edit", "pop", "del")
-MANY = ("put_many", "update", "clear", "delete", "change_all", "edit_all")
 REFUSED = (zlmdb.DuplicateKey, zlmdb.DanglingLink, zlmdb.StillLinked)
 """What the rules refuse."""
-SIZE = 12
-"""So many different keys has a table at most."""
 
 
 class Undone(Exception):
     """Ends a block or a savepoint."""
-
-
-class Statement(NamedTuple):
-    """A statement on a table, with its arguments; it is the same on both sides and in another process."""
-
-    kind: str
-    id: str
-    args: tuple[Any, ...]
-
-
-class Chosen(NamedTuple):
-    """Some records of a table: which, in which order, and how many of them."""
-
-    field: str
-    equal: bool
-    wanted: Any
-    order: Optional[str]
-    reverse: bool
-    limit: Optional[int]
-    skip: int
-
-    def keys(self, records: dict[Any, rules.Record]) -> list[Any]:
-        found = sorted(key for key, record in records.items() if (record[self.field] == self.wanted) == self.equal)
-        if self.order is not None:
-            found.sort(key=lambda key: records[key][self.order])
-            if self.reverse:
-                found.reverse()
-        return found if self.limit is None else found[self.skip : self.skip + self.limit]
 
 
 class History:
@@ -79,10 +50,12 @@ class History:
         self.dice = Random(f"{seed} {engine}")
         self.directory, self.files = directory, 0
         self.now = 4e9  # later than the clock of the machine, by which opening sweeps
-        self.path: Optional[Path] = directory / f"db{seed}" if engine == "lmdb" else None
-        self.release = Release(self.dice)
+        self.path: Optional[Path] = None if engine == "memory" else directory / f"db{seed}"
+        self.layout = "classic" if engine == "classic" else "tables"
+        self.release = Release(self.dice, classic=engine == "classic")
         self.content: rules.Content = {id: {} for id in self.release.tables}
-        self.readers: list[tuple[ExitStack, Any, rules.Content, Release]] = []
+        self.readers: list[tuple[ExitStack, Any, rules.Content]] = []
+        self.visitors: list[Visitor] = []
         self.mirrors: dict[str, dict[Any, Any]] = {}
         self.log: list[str] = []
         self.statements = 0
@@ -94,219 +67,43 @@ class History:
     # -- opening ----------------------------------------------------------------------------------------------------
 
     def open(self, release: Release, **options: Any) -> None:
-        schema, models = release.declared()
+        program = Program(release)
         if self.path is None:
-            self.db = zlmdb.open(None, schema, **options)
+            self.db = zlmdb.open(None, program.schema, **options)
         else:
             if not self.path.exists():
                 options["lib_version"] = self.dice.choice(["0.9", "1.0"])
-            self.db = zlmdb.open(self.path, schema, durability="none", **options)
+                options["layout"] = self.layout
+            self.db = zlmdb.open(self.path, program.schema, durability="none", **options)
         self.db.clock = lambda: self.now
-        self.release, self.models = release, models
+        self.release, self.program = release, program
 
     def close(self) -> None:
         for reader in list(self.readers):
             self.end_reader(reader)
+        self.end_visitors()
         self.db.close()
 
-    # -- records ----------------------------------------------------------------------------------------------------
-
-    def record(self, table: Declared) -> rules.Record:
-        """A record at random, whose links mostly lead to records."""
-        dice, found = self.dice, {}
-        for one in table.fields:
-            if one.kind in KINDS:
-                found[one.id] = KINDS[one.kind].value(dice)
-            elif one.kind == "until":
-                found[one.id] = dice.choice([None, None, self.now + 5, self.now + 20, self.now + 1])
-                waits = any(link.deferred for link in table.links.values())  # for others, at the commit
-                if self.release.expiring == "leaf" and not waits and dice.random() < 0.1:
-                    found[one.id] = self.now - 1
-            else:
-                how, _, target = one.kind.partition(":")
-                if how == "link":
-                    found[one.id] = self.target(target) if dice.random() < 0.7 else None
-                else:
-                    found[one.id] = [self.target(target) for _ in range(dice.randrange(3))]
-        return found
-
-    def target(self, id: str) -> Any:
-        known = list(self.content[id])
-        return self.dice.choice(known) if known and self.dice.random() < 0.85 else self.key(id)
-
-    def key(self, id: str) -> Any:
-        return KEYS[self.release.tables[id].key][1](self.dice.randrange(SIZE))
-
-    def object(self, id: str, record: rules.Record) -> Any:
-        return self.models[id](**{one.name: copy.copy(record[one.id]) for one in self.release.tables[id].fields})
-
-    def known(self, id: str, found: Any, release: Optional[Release] = None) -> rules.Record:
-        """The record of the model that an object is."""
-        return {one.id: getattr(found, one.name) for one in (release or self.release).tables[id].fields}
-
-    # -- statements -------------------------------------------------------------------------------------------------
-
     def statement(self) -> Statement:
-        dice = self.dice
-        id = dice.choice("abc")
-        table = self.release.tables[id]
-        kind = dice.choice([*ONE_KEY, *ONE_KEY, *MANY])
-        if kind in ("pop", "del"):
-            return Statement(kind, id, (self.key(id),))
-        if kind in ("change", "edit"):
-            changed = {one.id: value for one, value in self.some_fields(table)}
-            return Statement(kind, id, (self.key(id), changed if kind == "edit" or dice.random() < 0.8 else None))
-        if kind in ONE_KEY:
-            return Statement(kind, id, (self.key(id), self.record(table)))
-        if kind in ("put_many", "update"):
-            return Statement(kind, id, ([(self.key(id), self.record(table)) for _ in range(dice.randrange(5))],))
-        if kind == "clear":
-            return Statement(kind, id, ()) if dice.random() < 0.3 else self.statement()
-        plain = [one for one in table.fields if one.kind in KINDS]
-        by = dice.choice(plain)
-        sorts = [one.id for one in plain if one.kind in ("int", "str", "float", "date", "bool", "bytes")]
-        chosen = Chosen(
-            by.id,
-            dice.random() < 0.7,
-            KINDS[by.kind].value(dice),
-            dice.choice(sorts) if sorts and dice.random() < 0.4 else None,
-            dice.random() < 0.5,
-            dice.choice([None, None, 1, 3]),
-            dice.randrange(2),
-        )
-        if kind == "delete":
-            return Statement(kind, id, (chosen,))
-        changed = {one.id: value for one, value in self.some_fields(table) if one.kind in KINDS}
-        return Statement(kind, id, (chosen, changed))
-
-    def some_fields(self, table: Declared) -> Iterator[tuple[Field, Any]]:
-        whole = self.record(table)
-        for one in self.dice.sample(table.fields, min(len(table.fields), self.dice.choice([1, 1, 2]))):
-            yield one, whole[one.id]
-
-    def perform(self, t: Any, one: Statement) -> Any:
-        """The statement on the tables of a transaction."""
-        table, declared = getattr(t, one.id), self.release.tables[one.id]
-        names = {field.id: field.name for field in declared.fields}
-
-        def changed(value: Any, details: rules.Record) -> Any:
-            for id, new in details.items():
-                setattr(value, names[id], copy.copy(new))
-            return value
-
-        if one.kind in ("pop", "del"):
-            if one.kind == "pop":
-                found = table.pop(one.args[0], None)
-                return None if found is None else self.known(one.id, found)
-            del table[one.args[0]]
-            return None
-        if one.kind == "change":
-            details = one.args[1]
-            found = table.change(one.args[0], lambda value: None if details is None else changed(value, details))
-            return None if found is None else self.known(one.id, found)
-        if one.kind == "edit":
-            with table.edit(one.args[0]) as value:
-                changed(value, one.args[1])
-            return None
-        if one.kind in ONE_KEY:
-            key, value = one.args[0], self.object(one.id, one.args[1])
-            if one.kind == "put":
-                table[key] = value
-                return None
-            found = getattr(table, one.kind)(key, value)
-            return self.known(one.id, found) if one.kind == "setdefault" else found
-        if one.kind == "put_many":
-            return table.put_many([(key, self.object(one.id, record)) for key, record in one.args[0]])
-        if one.kind == "update":
-            table.update({key: self.object(one.id, record) for key, record in one.args[0]})
-            return None
-        if one.kind == "clear":
-            table.clear()
-            return None
-        chosen = one.args[0]
-        sign = "==" if chosen.equal else "!="
-        condition = f"lambda record: record.{names[chosen.field]} {sign} wanted"
-        selected = table.where(eval(condition, {"wanted": chosen.wanted}))
-        if chosen.order is not None:
-            by = eval(f"lambda record: record.{names[chosen.order]}")
-            selected = selected.order_by(by, reverse=chosen.reverse)
-        if chosen.limit is not None:
-            selected = selected.limit(chosen.limit, chosen.skip)
-        if one.kind == "delete":
-            return selected.delete()
-        if one.kind == "change_all":
-            return selected.change(lambda value: changed(value, one.args[1]))
-        with selected.edit() as values:
-            for value in values:
-                changed(value, one.args[1])
-        return None
-
-    def apply(self, content: rules.Content, one: Statement) -> Any:
-        """The statement on the model; raises `rules.Refused` or KeyError. What was stored before a refusal remains."""
-        release, records = self.release, content[one.id]
-
-        def put(key: Any, record: rules.Record) -> None:
-            rules.put(release, content, one.id, key, copy.deepcopy(record))
-            self.gone(content)
-
-        if one.kind in ("pop", "del"):
-            if one.kind == "del" and one.args[0] not in records:
-                raise KeyError
-            found = records.get(one.args[0])
-            rules.delete(release, content, one.id, [one.args[0]])
-            return found if one.kind == "pop" else None
-        if one.kind in ("change", "edit"):
-            if one.args[0] not in records:
-                raise KeyError
-            if one.args[1] is None:
-                rules.delete(release, content, one.id, [one.args[0]])
-                return None
-            now = {**records[one.args[0]], **one.args[1]}
-            put(one.args[0], now)
-            return now if one.kind == "change" else None
-        if one.kind in ONE_KEY:
-            key, record = one.args
-            if one.kind == "put":
-                put(key, record)
-                return None
-            if one.kind == "setdefault":
-                found = records.get(key, record)
-                if key not in records:
-                    put(key, record)
-                return found
-            if (key in records) == (one.kind == "put_new"):
-                return False
-            put(key, record)
-            return True
-        if one.kind in ("put_many", "update"):
-            pairs = one.args[0] if one.kind == "put_many" else dict(one.args[0]).items()
-            for key, record in pairs:
-                put(key, record)
-            return len(pairs) if one.kind == "put_many" else None
-        if one.kind == "clear":
-            rules.delete(release, content, one.id, list(records))
-            return None
-        chosen = one.args[0].keys(records)
-        if one.kind == "delete":
-            rules.delete(release, content, one.id, chosen)
-            return len(chosen)
-        for key in chosen:
-            put(key, {**records[key], **one.args[1]})
-        return len(chosen) if one.kind == "change_all" else None
+        return Chooser(self.dice, self.release, self.content, self.now).statement()
 
     def both(self, t: Any, content: rules.Content, one: Statement) -> None:
         """The statement on both sides, with the same outcome."""
         self.statements += 1
         self.note(f"{one}")
+        wanted = self.applied(content, one)
+        self.agree(one, wanted, lambda: self.program.perform(t, one))
+
+    def applied(self, content: rules.Content, one: Statement) -> Any:
+        """What the model returns for the statement, or why it is refused."""
         before = copy.deepcopy(content)
         try:
-            wanted: Any = self.apply(content, one)
+            return apply(self.release, content, one, self.now)
         except (rules.Refused, KeyError) as error:
-            wanted = error
             if one.kind not in ("put_many", "update", "edit_all"):  # these keep what they have stored before
                 content.clear()
                 content.update(before)
-        self.agree(one, wanted, lambda: self.perform(t, one))
+            return error
 
     def agree(self, one: Statement, wanted: Any, call: Callable[[], Any]) -> None:
         """*call* returns what the model returned, or raises where it did."""
@@ -326,63 +123,64 @@ class History:
         if wanted != found:
             raise AssertionError(f"{one} returned {found!r}, not {wanted!r}")
 
-    def gone(self, content: rules.Content) -> None:
-        """Records that were stored with a time that has passed are not there."""
-        for id, table in self.release.tables.items():
-            if table.expires:
-                for key in rules.expired(content, id, self.now):
-                    del content[id][key]
-
     # -- blocks -----------------------------------------------------------------------------------------------------
-
-    def committed(self, content: rules.Content) -> bool:
-        """Whether a commit stores this: no deferred link leads nowhere."""
-        return not any(
-            rules.dangles(self.release, content, id, key, record, deferred=True)
-            for id, records in content.items()
-            for key, record in records.items()
-        )
 
     def block(self) -> None:
         """A block of statements, some in savepoints, which may be undone."""
         dice, content = self.dice, copy.deepcopy(self.content)
         self.note("block")
+        called: list[int] = []
+        due: list[int] = []
         try:
             with self.db.write(**({"alone": True} if dice.random() < 0.2 else {})) as t:
                 for _ in range(dice.randrange(1, 6)):
                     if dice.random() < 0.25:
-                        self.savepoint(t, content)
+                        self.savepoint(t, content, called, due)
                     else:
                         self.both(t, content, self.statement())
+                        self.hook(t, called, due)
                     if dice.random() < 0.2:
                         self.compare(t, content)
                 if dice.random() < 0.15:
                     self.note("undone")
                     raise Undone
         except Undone:
-            return
+            due = []
         except zlmdb.DanglingLink:
-            if self.committed(content):
+            if rules.may_be_committed(self.release, content):
                 raise
             self.note("not committed")
-            return
-        if not self.committed(content):
-            raise AssertionError("a deferred link that leads nowhere was committed")
-        self.content = content
+            due = []
+        else:
+            if not rules.may_be_committed(self.release, content):
+                raise AssertionError("a deferred link that leads nowhere was committed")
+            self.content = content
+        if called != due:
+            raise AssertionError(f"{called} were called after the commit, not {due}")
 
-    def savepoint(self, t: Any, content: rules.Content) -> None:
-        before = copy.deepcopy(content)
+    def hook(self, t: Any, called: list[int], due: list[int]) -> None:
+        """Have a number added to *called* after the commit, sometimes."""
+        if self.dice.random() < 0.3:
+            due.append(self.dice.randrange(1000))
+            t.txn.after_commit(partial(called.append, due[-1]))
+
+    def savepoint(self, t: Any, content: rules.Content, called: list[int], due: list[int]) -> None:
+        before, count = copy.deepcopy(content), len(due)
         self.note("savepoint")
         try:
             with t.txn.savepoint():
                 for _ in range(self.dice.randrange(1, 4)):
+                    if self.dice.random() < 0.1:
+                        self.savepoint(t, content, called, due)
                     self.both(t, content, self.statement())
+                    self.hook(t, called, due)
                 if self.dice.random() < 0.5:
                     self.note("savepoint undone")
                     raise Undone
         except Undone:
             content.clear()
             content.update(before)
+            del due[count:]
 
     def alone(self) -> None:
         """One statement by `run`, `submit` or `auto`."""
@@ -405,10 +203,10 @@ class History:
             else:
                 work(self.db.auto)
         except zlmdb.DanglingLink:
-            if self.committed(content):
+            if rules.may_be_committed(self.release, content):
                 raise
             return
-        if not self.committed(content):
+        if not rules.may_be_committed(self.release, content):
             raise AssertionError("a deferred link that leads nowhere was committed")
         self.content = content
 
@@ -417,21 +215,32 @@ class History:
         content = copy.deepcopy(self.content)
         self.note("several")
         chosen = [self.statement() for _ in range(self.dice.randrange(2, 6))]
-        futures = [self.db.submit(partial(self.perform, one=one)) for one in chosen]
-        for one, future in zip(chosen, futures):
+        called: list[int] = []
+        due: list[int] = []
+
+        def work(t: Any, number: int, one: Statement) -> Any:
+            t.txn.after_commit(partial(called.append, number))
+            return self.program.perform(t, one)
+
+        futures = [self.db.submit(partial(work, number=number, one=one)) for number, one in enumerate(chosen)]
+        for number, (one, future) in enumerate(zip(chosen, futures)):
             self.statements += 1
             self.note(f"{one}")
             before = copy.deepcopy(content)
             wanted: Any = None
             try:
-                wanted = self.apply(content, one)
-                if not self.committed(content):
+                wanted = apply(self.release, content, one, self.now)
+                if not rules.may_be_committed(self.release, content):
                     raise rules.Refused("deferred")
             except (rules.Refused, KeyError) as error:
                 wanted = error
                 content.clear()
                 content.update(before)
+            else:
+                due.append(number)
             self.agree(one, wanted, future.result)
+        if sorted(called) != due:  # each is called as its future is told, which a second thread may begin to do
+            raise AssertionError(f"{called} were called after the commit, not {due}")
         self.content = content
 
     def process(self) -> None:
@@ -450,7 +259,7 @@ class History:
                 with self.db.write() as t:
                     self.both(t, content, one)
             except zlmdb.DanglingLink:
-                if self.committed(content):
+                if rules.may_be_committed(self.release, content):
                     raise
                 found = "refused"
             result.write_bytes(pickle.dumps((found, content)))
@@ -464,24 +273,108 @@ class History:
         if found == "stored":
             self.content = content
 
+    # -- other programs ---------------------------------------------------------------------------------------------
+
+    def begin_visitor(self) -> None:
+        """A program of this release, or one that lacks declarations, opens the file and stays."""
+        if self.path is None or not hasattr(os, "fork") or len(self.visitors) > 1:
+            return
+        release = self.release if self.dice.random() < 0.6 else self.release.lacking(self.dice)
+        visitor = Visitor(self.path, release)
+        self.note(f"visitor {visitor.opened} {release.tables}")
+        self.visitors.append(visitor)
+        if visitor.opened.refused:
+            self.end_visitor(visitor)
+
+    def end_visitor(self, visitor: Visitor) -> None:
+        self.note("visitor ends")
+        self.visitors.remove(visitor)
+        visitor.end()
+
+    def end_visitors(self) -> None:
+        for visitor in list(self.visitors):
+            self.end_visitor(visitor)
+
+    def ask_visitor(self) -> None:
+        if self.visitors:
+            visitor = self.dice.choice(self.visitors)
+            for _ in range(self.dice.randrange(1, 5)):
+                if self.dice.random() < 0.5:
+                    self.let_read(visitor)
+                else:
+                    self.let_write(visitor)
+            if self.dice.random() < 0.1:
+                self.end_visitor(visitor)
+
+    def let_read(self, visitor: Visitor) -> None:
+        id = self.dice.choice("abc")
+        mine, its = self.release.tables[id], visitor.release.tables[id]
+        question: Any = id
+        if self.dice.random() < 0.5:
+            query, given = queries.query_of(its, self.dice)
+            if any(word in query for word in queries.WITHOUT_OBJECTS):
+                question = queries.Question(id, query, given)
+        self.note(f"visitor reads {question}")
+        found = visitor.ask(question, self.now)
+        if found.refused:
+            if mine.as_stored() == its.as_stored():
+                raise AssertionError(f"a visitor with the declarations of the file could not read {id}: {found}")
+            self.note(f"{found}")
+        elif mine.expires == its.expires:  # else it sees more
+            defaults = {one.id: one.default for one in its.fields}  # of a field that the file no longer has
+            wanted: Any = {
+                key: {id: record.get(id, default) for id, default in defaults.items()}
+                for key, record in self.content[id].items()
+            }
+            if question != id:
+                wanted = question.ask(Pairs((key, visitor.program.object(id, wanted[key])) for key in sorted(wanted)))
+            if found.value != wanted:
+                raise AssertionError(f"a visitor reads {found.value} in {id}, not {wanted}")
+
+    def let_write(self, visitor: Visitor) -> None:
+        content = copy.deepcopy(self.content)
+        chooser = Chooser(self.dice, visitor.release, content, self.now)
+        chosen = [chooser.statement() for _ in range(self.dice.randrange(1, 5))]
+        self.note(f"visitor: {chosen}")
+        found = visitor.ask(chosen, self.now)
+        self.note(f"{found}")
+        *answers, stored = found.value
+        if stored.refused == "declarations":
+            raise AssertionError(f"a visitor could not write to any table: {found}")
+        for one, answer in zip(chosen, answers):
+            if answer.refused == "declarations":
+                again = "open the database again" in answer.text  # a refused release has dropped what is built again
+                if self.release.as_stored() == visitor.release.as_stored() and not again:
+                    raise AssertionError(f"{one} of a visitor with the declarations of the file: {answer}")
+            elif visitor.release.tables[one.id].has_all_of(self.release.tables[one.id]):
+                wanted = self.applied(content, one)
+                if isinstance(wanted, Exception) != (answer.refused == "rules"):
+                    raise AssertionError(f"{one} of a visitor: {answer}, not {wanted!r}")
+                if not answer.refused and answer.value != wanted:
+                    raise AssertionError(f"{one} of a visitor returned {answer.value!r}, not {wanted!r}")
+            # else it has changed nothing, as what follows each step confirms
+        if rules.may_be_committed(self.release, content) == (stored.refused == "rules"):
+            raise AssertionError(f"{chosen} of a visitor: {stored}, with {content}")
+        if not stored.refused:
+            self.content = content
+
     # -- what is there ----------------------------------------------------------------------------------------------
 
-    def compare(self, t: Any, content: rules.Content, release: Optional[Release] = None) -> None:
+    def compare(self, t: Any, content: rules.Content) -> None:
         """The records of each table, and a query."""
         for id in content:
-            found = [(key, self.known(id, value, release)) for key, value in getattr(t, id).items()]
+            found = [(key, self.program.known(id, value)) for key, value in getattr(t, id).items()]
             wanted = sorted(content[id].items(), key=lambda pair: pair[0])
             if found != wanted:
                 raise AssertionError(f"{id} has {found}, not {wanted}")
             if len(getattr(t, id)) != len(wanted):
                 raise AssertionError(f"{id}: len() is {len(getattr(t, id))}, of {len(wanted)} records")
-        if release is None:  # a reader of an older release has its own names of fields
-            self.compare_query(t, content, self.dice.choice(list(content)))
+        self.compare_query(t, content, self.dice.choice(list(content)))
 
     def compare_query(self, t: Any, content: rules.Content, id: str) -> None:
         """A query at random gives what the same expression gives of a list."""
         query, given = queries.query_of(self.release.tables[id], self.dice)
-        pairs = Pairs((key, self.object(id, record)) for key, record in sorted(content[id].items()))
+        pairs = Pairs((key, self.program.object(id, record)) for key, record in sorted(content[id].items()))
         ask = eval(f"lambda table: table{query}", {"given": given})
         wanted, found = ask(pairs), ask(getattr(t, id))
         if isinstance(wanted, dict):  # nor in another order
@@ -556,13 +449,13 @@ class History:
                         raise AssertionError(f"{id}: cleared {change.count} of {len(mirror)}")
                     mirror.clear()
                     continue
-                old = None if change.old is None else self.known(id, change.old)
+                old = None if change.old is None else self.program.known(id, change.old)
                 if old != mirror.get(change.key):
                     raise AssertionError(f"{id}: {change} begins with {old}, not {mirror.get(change.key)}")
                 if change.new is None:
                     mirror.pop(change.key, None)
                 else:
-                    mirror[change.key] = self.known(id, change.new)
+                    mirror[change.key] = self.program.known(id, change.new)
             changes.acknowledge()
             seen = {
                 key: one
@@ -581,14 +474,14 @@ class History:
             t = stack.enter_context(self.db.read())
             for id in self.content:
                 list(getattr(t, id))  # a transaction reads the clock when it first reads what expires
-            self.readers.append((stack, t, copy.deepcopy(self.content), self.release))
+            self.readers.append((stack, t, copy.deepcopy(self.content)))
 
     def end_reader(self, reader: Any) -> None:
-        stack, t, content, release = reader
+        stack, t, content = reader
         self.readers.remove(reader)
         self.note("reader ends")
         with stack:
-            self.compare(t, content, release)
+            self.compare(t, content)
 
     def end_some_reader(self) -> None:
         if self.readers:
@@ -602,7 +495,7 @@ class History:
             id = "a"
             rules.delete(self.release, self.content, id, rules.expired(self.content, id, self.now))
         else:
-            self.gone(self.content)
+            rules.expire(self.release, self.content, self.now)
 
     def sweep(self) -> None:
         self.note("sweep")
@@ -616,6 +509,7 @@ class History:
             return
         for reader in list(self.readers):
             self.end_reader(reader)
+        self.end_visitors()
         how = self.dice.choice(["backup", "compact", "dump", "reopen"])
         self.note(how)
         self.files += 1
@@ -645,11 +539,11 @@ class History:
         self.check()
 
     def follow_from_here(self, table: Declared) -> None:
-        """The feed of a table is a new one."""
+        """The feed of a table is a new one, or its records have another shape."""
         if table.feed:
             self.sweep()
-            changes = self.db.changes(table.name)
-            self.db.changes(table.name, consumer="mirror", after=changes.last())
+            changes = self.db.changes(table.name, consumer="mirror")
+            changes.acknowledge(changes.last())
             self.mirrors[table.id] = copy.deepcopy(self.content[table.id])
 
     # -- releases ---------------------------------------------------------------------------------------------------
@@ -670,13 +564,7 @@ class History:
         before, content = self.release, copy.deepcopy(self.content)
         for id, records in content.items():
             later.complete(id, records)
-        fits = all(
-            not rules.unique_twice(later.tables[id], records, key, record)
-            and not rules.dangles(later, content, id, key, record, deferred=False)
-            and not rules.dangles(later, content, id, key, record, deferred=True)
-            for id, records in content.items()
-            for key, record in records.items()
-        )
+        fits = rules.fit(later, content)
         batch = indexbuilding.BATCH
         if (
             not later.risky and self.dice.random() < 0.5
@@ -704,12 +592,48 @@ class History:
                     self.follow_from_here(table)
         self.check()
 
+    def migrated(self) -> None:
+        """The next release changes the records by the steps of its migrations, or is refused."""
+        if self.path is None:
+            return
+        self.check()
+        for reader in list(self.readers):
+            self.end_reader(reader)
+        self.sweep()
+        later, steps = next_release(self.release, self.dice)
+        self.note(f"steps {steps} to {later.tables}")
+        before, content = self.release, copy.deepcopy(self.content)
+        for step in steps:
+            step.apply(content)
+        fits = rules.fit(later, content)
+        self.db.close()
+        self.open(later, drop_indexes=True)
+        try:
+            if self.dice.random() < 0.3:
+                self.db.migrate(dry_run=True)
+            self.db.migrate()
+        except REFUSED as error:
+            if fits:
+                raise
+            self.note(f"refused: {error}")
+            self.db.close()
+            self.open(before)
+        else:
+            if not fits:
+                raise AssertionError("a migration was done whose links do not fit the records")
+            self.content = content
+            for step in steps:
+                if step.kind != "loop":  # that is changes as any other
+                    self.follow_from_here(later.tables[step.id])
+        self.check()
+
     # -- the whole --------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         shares = {
             self.block: 35, self.alone: 20, self.several: 5, self.begin_reader: 10, self.end_some_reader: 8,
-            self.time_passes: 6, self.sweep: 2, self.copied: 4, self.released: 4, self.process: 1, self.check: 5,
+            self.time_passes: 6, self.sweep: 2, self.copied: 4, self.released: 4, self.migrated: 3, self.process: 1,
+            self.check: 5, self.begin_visitor: 10, self.ask_visitor: 10,
         }  # fmt: skip
         self.dice.choices(list(shares), list(shares.values()))[0]()
         with self.db.read() as t:
@@ -725,10 +649,10 @@ class History:
                 self.close()
 
 
-def lives(directory: Path, first: int = 1, run: float = 60.0, steps: int = 60, engine: str = "both") -> dict[str, Any]:
+def lives(directory: Path, first: int = 1, run: float = 60.0, steps: int = 60, engine: str = "all") -> dict[str, Any]:
     """Random histories of databases, from the seed FIRST on, for RUN seconds, each of STEPS steps."""
     until, seed, failures = time.monotonic() + run, first, []
-    engines = ["lmdb", "memory"] if engine == "both" else [engine]
+    engines = ["lmdb", "memory", "classic"] if engine == "all" else [engine]
     count = statements = 0
     with quiet():
         while time.monotonic() < until and len(failures) < 5:
@@ -780,4 +704,4 @@ def life(directory: Path, seed: int, engine: str, steps: int) -> tuple[int, str]
 
 
 if __name__ == "__main__":
-    main(lives, first=1, run=60.0, steps=60, engine="both")
+    main(lives, first=1, run=60.0, steps=60, engine="all")

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from .releases import KINDS, Declared, Field
 
 OPTIONAL = ("maybe", "text")
 """Kinds whose values may be None, which has no order."""
+
+
+WITHOUT_OBJECTS = (".count()", ".keys()", ".fields(", ".group_by(")
+"""What is in queries whose results have no records in them."""
+
+
+class Question(NamedTuple):
+    """A query of the table *id*, as text, with the value of ``given`` in it."""
+
+    id: str
+    query: str
+    given: Any
+
+    def ask(self, table: Any) -> Any:
+        return eval(f"lambda table: table{self.query}", {"given": self.given})(table)
 
 
 def query_of(table: Declared, dice: Random) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from datetime import date
 from random import Random
 from types import new_class
@@ -123,23 +123,47 @@ class Declared:
     def named(self, id: str) -> str:
         return next(one.name for one in self.fields if one.id == id)
 
+    def forget(self, id: str) -> None:
+        """Have no index of the field *id*."""
+        self.indexes = {
+            name: one for name, one in self.indexes.items() if id not in (*one.parts, *one.carries, one.where)
+        }
+
+    def as_stored(self) -> Declared:
+        """Without the names that it and its fields had before."""
+        return replace(self, was=None, fields=[one._replace(was=None) for one in self.fields])
+
+    def has_all_of(self, stored: Declared) -> bool:
+        """Whether a program with this declaration may write to a table that the file has as *stored*.
+
+        It may have indexes and links that the file no longer has.
+        """
+        both = self.as_stored(), stored.as_stored()
+        own, other = (replace(one, indexes={}, links={}) for one in both)
+        return own == other and all(
+            {**mine, **theirs} == mine for mine, theirs in ((self.indexes, stored.indexes), (self.links, stored.links))
+        )
+
 
 class Release:
     """Three tables; `next` is a later release, and `declared` what Python declares for this one."""
 
-    def __init__(self, dice: Random) -> None:
+    def __init__(self, dice: Random, *, classic: bool = False) -> None:
         self.count = 0
+        self.feeds = not classic
+        self.formats = [name for name in FORMATS if not classic or name != "pickle"]  # of classes that can be imported
         self.tables: dict[str, Declared] = {}
         self.dropped_feeds: list[str] = []
         self.risky = False
+        self.steps: list[zlmdb.Migration] = []
         for id in "abc":
             self.tables[id] = Declared(
-                id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(list(FORMATS)), dice.random() < 0.3,
+                id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(self.formats), dice.random() < 0.3,
                 [
                     Field(f"{id}{n}", f"f{n}", dice.choice(list(KINDS)), required=n == 0)
                     for n in range(2 + dice.randrange(4))
                 ],
-                feed=dice.random() < 0.4,
+                feed=dice.random() < 0.4 and self.feeds,
             )  # fmt: skip
             self.tables[id].fields = [
                 one._replace(default=KINDS[one.kind].value(dice)) if not one.required else one
@@ -259,7 +283,21 @@ class Release:
         elif what == 7 and table.links:
             del table.links[dice.choice(list(table.links))]
         elif what == 8:
-            table.feed = not table.feed
+            table.feed = self.feeds and not table.feed
+
+    def as_stored(self) -> dict[str, Declared]:
+        """The tables without the names that they and their fields had before."""
+        return {id: table.as_stored() for id, table in self.tables.items()}
+
+    def lacking(self, dice: Random) -> Release:
+        """A release that lacks some declarations of this one."""
+        other = copy.deepcopy(self)
+        for table in other.tables.values():
+            table.indexes = {name: one for name, one in table.indexes.items() if dice.random() < 0.8}
+            table.links = {name: one for name, one in table.links.items() if dice.random() < 0.8}
+            table.feed &= dice.random() < 0.8
+            table.expires &= dice.random() < 0.8
+        return other
 
     def complete(self, id: str, records: dict[Any, dict[str, Any]]) -> None:
         """Give *records* of an earlier release the fields that they lack."""
@@ -292,7 +330,8 @@ class Release:
                 f"Table_{table.id}", (zlmdb.Table[KEYS[table.key][0], value],), options,
                 lambda space, members=members: space.update(members),
             )  # fmt: skip
-        return type("Store", (zlmdb.Schema,), {"__annotations__": classes}), models
+        body = {"__annotations__": classes, "migrations": tuple(self.steps)}
+        return type("Store", (zlmdb.Schema,), body), models
 
     def model(self, table: Declared) -> Any:
         """The model class of a table."""

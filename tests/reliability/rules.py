@@ -86,3 +86,31 @@ def delete(release: Release, content: Content, id: str, keys: Iterable[Any]) -> 
 def expired(content: Content, id: str, now: float) -> list[Any]:
     """The keys of the records whose time has come."""
     return [key for key, record in content[id].items() if record["until"] is not None and record["until"] <= now]
+
+
+def expire(release: Release, content: Content, now: float) -> None:
+    """Take out the records whose time has come."""
+    for id, table in release.tables.items():
+        if table.expires:
+            for key in expired(content, id, now):
+                del content[id][key]
+
+
+def may_be_committed(release: Release, content: Content) -> bool:
+    """Whether no deferred link leads nowhere."""
+    return not any(
+        dangles(release, content, id, key, record, deferred=True)
+        for id, records in content.items()
+        for key, record in records.items()
+    )
+
+
+def fit(release: Release, content: Content) -> bool:
+    """Whether the records have no unique key twice, and no link that leads nowhere."""
+    return all(
+        not unique_twice(release.tables[id], records, key, record)
+        and not dangles(release, content, id, key, record, deferred=False)
+        and not dangles(release, content, id, key, record, deferred=True)
+        for id, records in content.items()
+        for key, record in records.items()
+    )

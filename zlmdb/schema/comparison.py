@@ -21,22 +21,45 @@ def mismatch(store: Store, slot: Optional[Slot], declared: Declaration) -> Optio
         )
     if slot is None:
         return None
-    for what, stored, wanted in (
-        ("keys", slot.key, store.traits.codec(declared.key).name),
-        ("values", slot.value, declared.value.name),
-    ):
-        if stored is not None and stored != wanted:
-            written = f" (written by class {slot.class_name})" if slot.class_name not in ("", slot.name) else ""
-            return (
-                f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
-                f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
-            )
+    differs = slot.key != store.traits.codec(declared.key).name or slot.value != declared.value.name
+    other = _other_codec(store, slot, declared) if differs else None
+    if other is not None:
+        what, stored, wanted = other
+        written = f" (written by class {slot.class_name})" if slot.class_name not in ("", slot.name) else ""
+        return (
+            f"table {declared.name!r} in the file has {what} of type {stored}{written}, {_declarer(declared)} "
+            f"declares {wanted}: {_remedy(declared, _name_of(what, stored))}"
+        )
     found = verdict(slot, declared, opening=not store.readonly)
     if found.refused is not None:
         return f"{_shown(declared)}: {found.refused}"
     if found is not FITS or slot.model == declared.value.model or slot.fields is not None or declared.vouched:
         return None
     return _of_plain_types(slot, declared)
+
+
+def other_types(store: Store, slot: Slot, declared: Declaration) -> Optional[str]:
+    """What another program has made of the types of the table *slot*, so that *declared* cannot read or write it."""
+    other = _other_codec(store, slot, declared)
+    if other is None:
+        if slot.model == declared.value.model or slot.fields is not None or declared.vouched:
+            return None
+        if _of_plain_types(slot, declared) is None:
+            return None
+        other = "values", slot.model or "", declared.value.model or ""
+    what, stored, wanted = other
+    return f"{_declarer(declared)} declares {what} of type {wanted}, and another program has made them {stored}"
+
+
+def _other_codec(store: Store, slot: Slot, declared: Declaration) -> Optional[tuple[str, str, str]]:
+    """What is of another type in the file than declared, keys or values, that type, and the declared one."""
+    for what, stored, wanted in (
+        ("keys", slot.key, store.traits.codec(declared.key).name),
+        ("values", slot.value, declared.value.name),
+    ):
+        if stored is not None and stored != wanted:
+            return what, stored, wanted
+    return None
 
 
 def _shown(declared: Declaration) -> str:

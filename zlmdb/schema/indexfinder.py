@@ -10,6 +10,7 @@ from ..store.catalogue import Catalogue
 from ..store.slots import Slot
 from ..store.store import Store
 from ..tables.storage import FileIndexes
+from .comparison import other_types
 from .declaration import Declaration
 from .verdict import FITS, of_feed, verdict
 
@@ -37,6 +38,7 @@ class IndexFinder:
         self._known = known
         self._declared = declared
         self._key = slot.key
+        self._types = slot.key, slot.value, slot.model
         self._number = slot.number
         self._records_changes = slot.feed is not None and slot.has_feed  # as the storage does
         # Where keys begin with the number: another table may get it, if this one is dropped.
@@ -67,12 +69,16 @@ class IndexFinder:
     def _verdict(self, slot: Slot, moved: bool = False) -> FileIndexes:
         if moved or (slot.key is None and self._key is not None):
             return FileIndexes(unreadable="another program has dropped it from the file: open the database again")
+        declared = self._declared
+        if (slot.key, slot.value, slot.model) != self._types:
+            reason = other_types(self._store, slot, declared)
+            if reason is not None:
+                return FileIndexes(unreadable=f"{reason}, since this program has opened it: use a newer program")
         gone = _NONE
         unknown: tuple[str, ...] = ()
         if slot.attached or slot.indexes != self._known:  # hardly ever
             gone = frozenset([name for name, one in self._known.items() if slot.indexes.get(name) != one])
             unknown = self.unknown(slot)
-        declared = self._declared
         found = FITS if slot.key is None else verdict(slot, declared, opening=False)
         if found.relation is not None and found.relation.redefaulted:
             from .evolution import affected  # late: few fields get another default

@@ -38,7 +38,7 @@ def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = Fa
     form = format_of(name)
     if form not in _BY_OBJECT:
         codec = from_name(name).unchecked()
-        return Plain(_with_defaults(codec.decode, slot.fields), codec.encode, name)
+        return Plain(_with_defaults(codec.decode, form, slot.fields), codec.encode, name)
     if slot.fields is None and form != "pickle":
         raise errors.SchemaMismatch(
             f"table {slot.name!r} has values of type {name}, and the file does not record their fields: declare the "
@@ -51,19 +51,14 @@ def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = Fa
             f"if you trust the file, call old.unpickled({slot.name!r}) first",
             table=slot.name,
         )
-    from ..values.makemodel import make_model  # late: few files need it
+    from ..values.makemodel import make_model, plain_fields  # late: few files need it
 
     plain: Serializer[Any] = MsgpackSerializer()
-    model = None if slot.fields is None else make_model(slot.fields)
+    model = None if slot.fields is None else make_model(slot.fields, lenient=True, pickled=form == "pickle")
     _, loaded = inside(name, _of_model(str(form), model))
     if model is None:
         return Plain(loaded, plain.unchecked().encode, "msgpack")
-    to_plain: Serializer[Any] = MsgpackSerializer(model, checked=False)
-
-    def decode(data: Any) -> Any:
-        return plain.decode(to_plain.encode(loaded(data)))
-
-    return Plain(decode, plain.unchecked().encode, "msgpack")
+    return Plain(lambda data: plain_fields(loaded(data)), plain.unchecked().encode, "msgpack")
 
 
 def _declares_pickles(declared: Optional[Declaration]) -> bool:
@@ -78,11 +73,20 @@ def _of_model(form: str, model: Any) -> Serializer[Any]:
     return PickleSerializer(model)
 
 
-def _with_defaults(decode: Callable[[Any], Any], fields: Optional[Description]) -> Callable[[Any], Any]:
+def _with_defaults(
+    decode: Callable[[Any], Any], form: Optional[str], fields: Optional[Description]
+) -> Callable[[Any], Any]:  # fmt: skip
     """A decoder as *decode* that gives a record the recorded default of each field that it lacks."""
     defaults = _defaults(fields)
-    if not defaults:
+    if not defaults or fields is None:
         return decode
+    if form == "json":  # which stores bytes as text
+        from ..values.makemodel import make_model  # late, as above
+
+        for field in fields["models"][0]["fields"]:
+            if field["name"] in defaults:
+                kind: Serializer[Any] = of_format(form, make_model({**fields, "type": field["type"]}))
+                defaults[field["name"]] = of_format(form).decode(kind.encode(defaults[field["name"]]))
 
     def decoded(data: Any) -> Any:
         value = decode(data)

@@ -93,7 +93,7 @@ class Expiring(Table[Any, Any]):
         self._some = self._open = False
         self._steady = False  # the engine's own functions may serve it now, and not in a moment
         super()._aim()
-        if self._absent is None:
+        if self._absent is None and not isinstance(self._raw, Ended):  # its records may have another shape now
             expires = self._expires
             self._cut = expires.cut_at(now_of(self._txn) - expires.ttl)
             if self._any_expired():
@@ -102,9 +102,10 @@ class Expiring(Table[Any, Any]):
     def _use(self, raw: Any) -> None:
         self._some = False
         super()._use(raw)
-        if (
-            self._absent is None and not self._open and self._any_expired()
-        ):  # a savepoint that is undone may have deleted it
+        ended = self._absent is not None or isinstance(
+            self._raw, Ended
+        )  # a savepoint that is undone may have deleted it
+        if not ended and not self._open and self._any_expired():
             self._filter()
         else:
             self._allow()

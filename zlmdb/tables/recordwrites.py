@@ -85,8 +85,9 @@ class RecordWrites(TableState[K, V]):
                 table=self._name,
                 index=missing[0],
             )
-        if self._found.unwritable is not None:
-            self._refuse_shape(self._found.unwritable)
+        reason = self._found.unreadable or self._found.unwritable
+        if reason is not None:
+            self._refuse_shape(reason)
         self._pause_scans()
 
     def _is_late(self) -> bool:

@@ -180,7 +180,8 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
                     handles.append(handle[0])
                     known.append(index)
         self._views.clear()
-        barred = self._found.unwritable is not None or self._found.undeletable is not None
+        found = self._found
+        barred = (found.unreadable, found.unwritable, found.undeletable) != (None, None, None)
         generated = tuple(handles) if tuple(known) == type(self)._kept else None
         self._keep(IndexState(tuple(bound), (*missing, *lost), generated, barred))
 

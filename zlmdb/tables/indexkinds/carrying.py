@@ -12,13 +12,15 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from operator import attrgetter, itemgetter
-from typing import Any, Optional, get_args, get_origin
+from typing import Annotated, Any, Optional, get_args, get_origin
 from uuid import UUID
 
 from ... import errors
 from ...query.fieldtypes import without_none
 from ...values.base import Serializer
+from ...values.flat.markers import Id
 from ...values.resolve import serializer
+from ...values.was import Was
 from ..indexstorage import IndexStorage
 from ..modelfields import has_attributes, is_typed_dict, known_type, listed_fields, may_lack, shown_type
 from .elements import CONTAINERS
@@ -51,8 +53,18 @@ def carried_types(
                 f"index {index!r}: carries={field!r} is of type {shown_type(known)}; expected numbers, texts, times "
                 f"and the like, or lists, sets, tuples and dicts of these"
             )
-        found[field] = serializer(known, localns=names)
+        found[field] = serializer(_unmarked(known), localns=names)
     return found
+
+
+def _unmarked(annotation: Any) -> Any:
+    """The type *annotation* without a former name and a number, which a release may add and take away."""
+    if get_origin(annotation) is not Annotated:
+        return annotation
+    kept = tuple([extra for extra in annotation.__metadata__ if not isinstance(extra, (Was, Id))])
+    parts = annotation.__origin__, *kept
+    annotated: Any = Annotated
+    return annotated[parts] if kept else annotation.__origin__
 
 
 def _is_carried(annotation: Any) -> bool:
