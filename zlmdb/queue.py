@@ -16,7 +16,7 @@ from .feed.doorbell import Doorbell
 from .log import log
 from .missingattributes import tell_more
 from .numeric import checked_seconds, is_whole
-from .shown import shortened
+from .shown import shortened, show
 from .store.transactionstate import Undone
 from .tables.advice import OF_QUEUES
 
@@ -128,13 +128,15 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             cls._lease = checked_time("lease", lease)
         if attempts is not None:
             if not is_whole(attempts) or attempts < 1:
-                raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
+                raise ValueError(
+                    f"attempts={shortened(attempts)}: expected an int, 1 or more: a job is tried once at least"
+                )
             cls._attempts = attempts
         if backoff is not None:
             cls._backoff = checked_time("backoff", backoff)
         if clock is not None:
             if not callable(clock):
-                raise TypeError(f"clock={clock!r}: {_A_CLOCK}")
+                raise TypeError(f"clock={shortened(clock)}: {_A_CLOCK}")
             cls._clock = (clock,)
 
     def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
@@ -144,7 +146,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         checked_time("delay", delay)
         if not is_whole(priority) or not -_MOST <= priority <= _MOST:
-            raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
+            raise ValueError(f"priority={shortened(priority)}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)
         return id
@@ -208,7 +210,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         *delay*: the pause in seconds, in place of the one that grows with the attempts. Raises `LeaseLost`.
         """
         key, job = self._held(lease)
-        job.error = _storable(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
+        job.error = _text_of(error)
         if job.attempts >= self._attempts:
             self._bury(lease.id, job)
         else:
@@ -243,7 +245,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         given: Any = key
         if not isinstance(given, tuple) or key[:1] != (_DEAD,):
-            raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
+            raise ValueError(f"revive({shortened(key)}): expected the key of a dead letter, as queue.dead has them")
         job = self[key]
         job.attempts = 0
         self._enqueue(key[2], job, 0)
@@ -329,7 +331,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             found = [*reversed(lease._moved), (lease.key, lease.job.lease)]
         except AttributeError:
             raise TypeError(
-                f"{lease!r} is no lease: give what claim() has returned, which is None when no job is ready"
+                f"{shortened(lease)} is no lease: give what claim() has returned, which is None when no job is ready"
             ) from None
         attempts = lease.job.attempts
         for key, seconds in found:
@@ -472,8 +474,12 @@ def _ends_late(key: JobKey, job: Job[Any], now: int) -> bool:
     return 0 < _micros(job.lease) < key[1] - now  # 0 is of an earlier version, which did not store it
 
 
-def _storable(text: str) -> str:
-    """*text* with what is no character, such as a byte of a file's name, written out."""
+def _text_of(error: object) -> str:
+    """What is stored of *error*. What is no character, such as a byte of a file's name, is written out."""
+    try:
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    except Exception:  # of its own __str__: the job is given back all the same
+        text = f"{type(error).__name__}: {show(error)}"
     return text.encode(errors="backslashreplace").decode()
 
 

@@ -15,6 +15,7 @@ from .locks import monotonic
 from .loops import running_loop
 from .numeric import checked_seconds
 from .queue import Lease, Queue, checked_time
+from .shown import shortened
 from .store.asyncfutures import waits_for
 
 S = TypeVar("S", bound=Schema)
@@ -38,10 +39,14 @@ class Worker(Generic[T]):
     def __init__(self, db: Database[S], queue: Callable[[S], Queue[T]], /, *, lease: Optional[float] = None) -> None:
         given: Any = queue
         if not callable(given):
-            raise TypeError(f"expected a function that returns the queue, got {given!r}: Worker(db, lambda t: t.jobs)")
+            raise TypeError(
+                f"expected a function that returns the queue, got {shortened(given)}: Worker(db, lambda t: t.jobs)"
+            )
         given = db
         if not isinstance(given, Database):
-            raise TypeError(f"expected a database, got {given!r}: Worker(db, lambda t: t.jobs), outside of its blocks")
+            raise TypeError(
+                f"expected a database, got {shortened(given)}: Worker(db, lambda t: t.jobs), outside of its blocks"
+            )
         if lease is not None:
             checked_time("lease", lease)
         self._db: Database[Any] = db
@@ -237,7 +242,9 @@ class Worker(Generic[T]):
         found = self._given(t)
         given: Any = found
         if not isinstance(given, Queue):
-            raise TypeError(f"the function of the worker returns {given!r}, no queue: Worker(db, lambda t: t.jobs)")
+            raise TypeError(
+                f"the function of the worker returns {shortened(given)}, no queue: Worker(db, lambda t: t.jobs)"
+            )
         return found
 
     def _claim_as(self, mine: list[Lease[T]], t: Any) -> tuple[Optional[Lease[T]], bool]:

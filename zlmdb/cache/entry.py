@@ -44,6 +44,20 @@ def until_of(expire: Optional[float]) -> float:
     return until
 
 
+def stored_tag(tag: Any) -> bytes:
+    """A given *tag* as it is stored. Raises TypeError, ValueError or `EncodeError`."""
+    if tag is None:
+        return b""
+    if not isinstance(tag, str):
+        raise TypeError(f"tag={shortened(tag)}: expected a text, or None")
+    if not tag:
+        raise ValueError("tag='': expected a text of at least one character, or None")
+    try:
+        return tag.encode()
+    except UnicodeEncodeError:
+        raise EncodeError(f"tag={shortened(tag)}: expected a text that UTF-8 can hold (no lone surrogates)") from None
+
+
 def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
     """If *error* says of the table of a cache that its keys are of another type, or of none, say so of the cache."""
     if type(error) is TypeError:
@@ -103,8 +117,8 @@ def added(key: Any, number: Any, delta: Any) -> Any:
         return number + delta
     except TypeError as error:
         raise TypeError(
-            f"incr({key!r}, {delta!r}): the value is {shortened(number)} ({type(number).__name__}), to which "
-            f"{delta!r} cannot be added"
+            f"incr({key!r}, {shortened(delta)}): the value is {shortened(number)} ({type(number).__name__}), to which "
+            f"{shortened(delta)} cannot be added"
         ) from error
     except ArithmeticError as error:  # of a float and an int beyond all floats, of a signalling NaN
         raise EncodeError(
@@ -117,7 +131,7 @@ def negated(key: Any, delta: Any) -> Any:
     """What is added to the value of *key* so that *delta* is subtracted. Raises TypeError."""
     try:
         return -delta
-    except TypeError as error:
+    except (TypeError, ArithmeticError) as error:  # the latter of a signalling NaN
         raise TypeError(
-            f"decr({key!r}, {delta!r}): expected a number to subtract, got {type(delta).__name__}"
+            f"decr({key!r}, {shortened(delta)}): expected a number to subtract, got {type(delta).__name__}"
         ) from error
