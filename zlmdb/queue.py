@@ -174,7 +174,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         a feed it raises `DecodeError`.
 
         Where more than 1000 delays have ended since the last claim, or leases, it knows the priorities of 1000 of them.
-        A `Worker` takes all into account.
+        A `Worker` takes all into account, as long as its timeout lets it.
         """
         return self._claim(lease)[0]
 
@@ -338,7 +338,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             job = self.get(key)
             if job is not None and (job.attempts, job.lease) == (attempts, seconds):
                 return key, job
-        for key, job in self._readable_leases(lease.id):  # perhaps it was shortened, since the clock was set back
+        # Perhaps it was shortened, since the clock was set back: then it stands before.
+        for key, job in self._readable_leases(lease.id, max(key for key, _ in found)):
             if job.attempts == attempts and any(key < one and job.lease == seconds for one, seconds in found):
                 return key, job
         raise errors.LeaseLost(
@@ -424,8 +425,8 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
 
-    def _readable_leases(self, id: UUID) -> Iterator[tuple[JobKey, Job[T]]]:
-        keys = self.leased.keys()
+    def _readable_leases(self, id: UUID, before: JobKey) -> Iterator[tuple[JobKey, Job[T]]]:
+        keys = self.select((_LEASED,), before).keys()
         for key in keys:
             if key[2] == id:
                 with suppress(errors.DecodeError):

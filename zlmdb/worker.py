@@ -74,6 +74,9 @@ class Worker(Generic[T]):
     def get(self, timeout: Optional[float] = None) -> Lease[T]:
         """Claim the next job; wait for one if there is none. Raises TimeoutError after *timeout* seconds without one.
 
+        If more than 1000 delays or leases have ended, and *timeout* is over before all of them are sorted by priority,
+        the job is the first of those that are.
+
         Must not be called inside a write transaction of this thread, which raises `NestedTransaction`.
         """
         mine: list[Lease[T]] = []
@@ -89,8 +92,9 @@ class Worker(Generic[T]):
 
         def claimed() -> Optional[Lease[T]]:
             while True:
-                lease, more = self._db.run(partial(self._claim_as, mine))
-                if lease is not None or not more:
+                sorts = waits.may_go_on
+                lease, more = self._db.run(partial(self._claim_as, mine, sorts))
+                if lease is not None or not (more and sorts):
                     return lease
 
         waits = _Waits(timeout)
@@ -173,7 +177,7 @@ class Worker(Generic[T]):
     async def _aget(self, timeout: Optional[float], mine: list[Lease[T]], asked: list[None]) -> Lease[T]:
         waits = _Waits(timeout)
         pause = self._pause()
-        found = await self._aclaim(mine, asked) if pause == 0 else None
+        found = await self._aclaim(waits, mine, asked) if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)
@@ -181,7 +185,7 @@ class Worker(Generic[T]):
             while True:
                 await self._db._refuse_to_wait()
                 pause = self._pause()
-                found = await self._aclaim(mine, asked) if pause == 0 else None
+                found = await self._aclaim(waits, mine, asked) if pause == 0 else None
                 if found is not None:
                     return found
                 await wait(waits.next(pause))
@@ -213,12 +217,13 @@ class Worker(Generic[T]):
             else:
                 self._db.submit(lambda t: self._released(t, lease))
 
-    async def _aclaim(self, mine: list[Lease[T]], asked: list[None]) -> Optional[Lease[T]]:
+    async def _aclaim(self, waits: _Waits, mine: list[Lease[T]], asked: list[None]) -> Optional[Lease[T]]:
         loop = running_loop()  # raises before anything is claimed
         while True:
             await self._db._refuse_to_wait()
             asked.append(None)
-            future = self._db.submit(partial(self._claim_as, mine))
+            sorts = waits.may_go_on
+            future = self._db.submit(partial(self._claim_as, mine, sorts))
             try:
                 lease, more = await waits_for(future, loop)
             except BaseException:
@@ -228,7 +233,7 @@ class Worker(Generic[T]):
             if lease is not None:
                 return lease
             asked.clear()
-            if not more:
+            if not (more and sorts):
                 return None
 
     def _released(self, t: Any, *leases: Lease[T]) -> None:
@@ -247,9 +252,9 @@ class Worker(Generic[T]):
             )
         return found
 
-    def _claim_as(self, mine: list[Lease[T]], t: Any) -> tuple[Optional[Lease[T]], bool]:
-        """The next job, which is put into *mine*; None, and true, where more jobs have to be sorted before."""
-        lease, more = self._queue(t)._claim(self._seconds, sorts=True)
+    def _claim_as(self, mine: list[Lease[T]], sorts: bool, t: Any) -> tuple[Optional[Lease[T]], bool]:
+        """The next job, which is put into *mine*; with *sorts* None, and true, where more have to be sorted before."""
+        lease, more = self._queue(t)._claim(self._seconds, sorts=sorts)
         mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
         return lease, more
 
@@ -339,6 +344,11 @@ class _Waits:
             timeout = checked_seconds("timeout", timeout, ", or None to wait for ever", negative=True)
         self._timeout = timeout
         self._end = None if timeout is None else monotonic() + timeout
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether there is time left: to sort all jobs that are due may take longer."""
+        return self._end is None or monotonic() < self._end
 
     def next(self, pause: Optional[float]) -> float:
         """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.
