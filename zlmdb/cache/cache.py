@@ -133,6 +133,7 @@ class Cache(CachePending[K, V]):
                 f"the cache {self._path!r} has values of type {stored}, not {name}: give the stored type, or "
                 "another path"
             )
+        self._forget_ended(t)
 
     def _after_fork(self) -> None:
         """In the child, which has none of the other threads: what these do will not end there."""
