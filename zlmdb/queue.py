@@ -490,8 +490,7 @@ def _micros(seconds: float) -> int:
 
 def checked_time(name: str, seconds: float) -> float:
     """*seconds*, given as *name*, if a key can tell when they are over. Raises TypeError or ValueError."""
-    checked: float = checked_seconds(name, seconds, f", and not more than {_LONGEST_OF_ALL}", most=_LONGEST_OF_ALL)
-    return checked
+    return checked_seconds(name, seconds, f", and not more than {_LONGEST_OF_ALL}", most=_LONGEST_OF_ALL)
 
 
 tell_more(Queue, OF_QUEUES)

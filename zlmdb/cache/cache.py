@@ -206,8 +206,7 @@ class Cache(CachePending[K, V]):
         value: Any = self.get(key, MISSING)
         if value is MISSING:
             raise KeyError(key)
-        found: V = value
-        return found
+        return value
 
     def __contains__(self, key: K) -> bool:
         data = self._found(key)
@@ -331,8 +330,7 @@ class Cache(CachePending[K, V]):
             self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encoded(key, total), old)
             return total
 
-        total: V = self._do(work)
-        return total
+        return self._do(work)
 
     def decr(self, key: K, delta: Any = 1, default: Any = 0) -> V:
         """As `incr`, with *delta* subtracted."""
@@ -474,8 +472,7 @@ class Cache(CachePending[K, V]):
             raise TypeError("memoize needs a cache whose keys are texts: zlmdb.Cache(path, str, ...)")
 
         def decorate(function: F) -> F:
-            made: F = memoized(self, function, name, expire, tag, ignore, key, lock)
-            return made
+            return memoized(self, function, name, expire, tag, ignore, key, lock)
 
         return decorate
 

@@ -40,8 +40,7 @@ def until_of(expire: Optional[float]) -> float:
     """The time when what is stored now for *expire* seconds has expired."""
     if expire is None:
         return NEVER
-    until: float = _clock() + checked_seconds("expire", expire, ", or None for ever", negative=True)
-    return until
+    return _clock() + checked_seconds("expire", expire, ", or None for ever", negative=True)
 
 
 def stored_tag(tag: Any) -> bytes:
@@ -97,8 +96,7 @@ def tag_of(data: bytes) -> str:
 def listed_of(data: bytes) -> float:
     """The time under which the list by time has an entry."""
     until, round, size = HEAD.unpack_from(data)
-    found: float = TIME.unpack_from(data, SIZE + size - TIME.size)[0] if round & MOVED else until
-    return found
+    return TIME.unpack_from(data, SIZE + size - TIME.size)[0] if round & MOVED else until
 
 
 def listed_at(data: bytes, listed: float) -> bytes:

@@ -195,7 +195,7 @@ def _keys(
     except ValueError as error:  # of a function of C
         raise TypeError(f"memoize: {function!r} does not tell its parameters: decorate one that calls it") from error
     given: Any = ignore
-    ignored = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    ignored: tuple[Any, ...] = tuple(given) if is_a(given, Iterable) and not is_a(given, str) else (given,)
     for one in ignored:
         if not isinstance(one, str):
             raise TypeError(f"ignore={shortened(given)}: expected the names of parameters, which are texts")
