@@ -871,3 +871,32 @@ def test_a_lost_lease_is_not_looked_for_among_those_that_end_later(
         with pytest.raises(zlmdb.errors.LeaseLost):
             t.jobs.done(lost)
         assert sum([selection.count() for selection in asked]) == 0
+
+
+def test_the_queue_of_a_worker_is_that_of_its_transaction(db: zlmdb.Database[Store]) -> None:
+    """`put` returned, and the job was stored or undone with a block that knew nothing of it."""
+    with zlmdb.open(None, Store) as other, other.write() as t:
+        worker = zlmdb.Worker(db, lambda _: t.jobs)
+        for call in (lambda: worker.put("a"), lambda: worker.get(timeout=0)):
+            with pytest.raises(ValueError, match="returns the queue of another transaction"):
+                call()
+        assert len(t.jobs) == 0
+
+
+def test_a_loop_that_runs_inside_of_a_block_does_not_wait_for_its_end(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    worker.put("a")
+    with db.write() as t:
+        for call in (worker.aget, worker.ajob().__aenter__):
+            with pytest.raises(zlmdb.errors.NestedTransaction, match="await nothing inside"):
+                asyncio.run(call())
+        assert t.jobs.ready.count() == 1
+    assert worker.get(timeout=0).body == "a"
+
+
+@pytest.mark.parametrize(("name", "advice"), [("task_done", "done"), ("qsize", "ready.count"), ("claim", "get")])
+def test_a_worker_says_what_to_write_for_methods_of_other_queues(
+    db: zlmdb.Database[Store], name: str, advice: str
+) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .*{advice}\("):
+        getattr(zlmdb.Worker(db, lambda t: t.jobs), name)

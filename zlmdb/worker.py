@@ -13,6 +13,7 @@ from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
 from .loops import running_loop
+from .missingattributes import has_no
 from .numeric import checked_seconds
 from .queue import Lease, Queue, checked_time
 from .shown import shortened
@@ -22,6 +23,17 @@ S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
 
 _LEAST = 0.001  # seconds to wait for a delay to end, of which less may be left for long where a test stops the clock
+_COUNT = "ask the queue: `with db.read() as t:`, and in it t.jobs.ready.count()"
+_INSTEAD = {
+    **dict.fromkeys(("claim", "dequeue", "pop", "receive"), "write .get(), which waits for a job"),
+    **dict.fromkeys(("ack", "acknowledge", "complete", "task_done"), "write .done(lease)"),
+    **dict.fromkeys(("nack", "reject", "requeue", "retry"), "write .fail(lease), or .release(lease) if not tried"),
+    **dict.fromkeys(("empty", "qsize", "size"), _COUNT),
+    "get_nowait": "write .get(timeout=0)",
+    "put_nowait": "write .put(body)",
+}
+"""What to write in place of methods that other queues have."""
+
 _NO_JOB = "no job could be claimed within {} seconds"
 
 
@@ -62,8 +74,7 @@ class Worker(Generic[T]):
             raise TypeError("a worker is not iterated over: write `while True:` and in it `with worker.job() as job:`")
 
         def __getattr__(self, name):
-            advice = ": write .get(timeout=0)" if name == "get_nowait" else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+            raise AttributeError(has_no(self, name, _INSTEAD.get(name, "")))
 
     # -- in threads -------------------------------------------------------------------------------------------------
 
@@ -249,6 +260,11 @@ class Worker(Generic[T]):
         if not isinstance(given, Queue):
             raise TypeError(
                 f"the function of the worker returns {shortened(given)}, no queue: Worker(db, lambda t: t.jobs)"
+            )
+        if given.txn is not t.txn:
+            raise ValueError(
+                "the function of the worker returns the queue of another transaction: Worker(db, lambda t: t.jobs), "
+                "with the t that it is given"
             )
         return found
 
