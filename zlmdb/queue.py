@@ -192,9 +192,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             return None, more
         key, job = found
         job.attempts += 1
-        claimed = self._leased(key[2], job, now, seconds)
-        del self[key]
-        return claimed, more
+        return self._leased(key, job, now, seconds), more
 
     def done(self, lease: Lease[T], /) -> None:
         """Acknowledge a claimed job, which deletes it.
@@ -212,18 +210,16 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         key, job = self._held(lease)
         job.error = _text_of(error)
         if job.attempts >= self._attempts:
-            self._bury(lease.id, job)
+            self._bury(key, job)
         else:
             pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
-            self._enqueue(lease.id, job, pause if delay is None else checked_time("delay", delay))
-        del self[key]
+            self._enqueue(lease.id, job, pause if delay is None else checked_time("delay", delay), key)
 
     def release(self, lease: Lease[T], /) -> None:
         """Give back a claimed job that was not tried: it can be claimed at once. Raises `LeaseLost`."""
         key, job = self._held(lease)
         job.attempts -= 1
-        self._enqueue(lease.id, job, 0)
-        del self[key]
+        self._enqueue(lease.id, job, 0, key)
 
     def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
         """A lease that ends in *seconds*, by default the time of the queue; *lease* still stands for the job, too.
@@ -232,9 +228,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         key, job = self._held(lease)
         seconds = self._lease if seconds is None else checked_time("seconds", seconds)
-        extended = self._leased(lease.id, job, self._now(), seconds)
-        if extended.key != key:
-            del self[key]
+        extended = self._leased(key, job, self._now(), seconds)
         lease._moved.append((extended.key, seconds))
         return Lease(extended.key, job, lease._moved)
 
@@ -248,8 +242,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             raise ValueError(f"revive({shortened(key)}): expected the key of a dead letter, as queue.dead has them")
         job = self[key]
         job.attempts = 0
-        self._enqueue(key[2], job, 0)
-        del self[key]
+        self._enqueue(key[2], job, 0, key)
 
     @property
     def ready(self) -> Selection[JobKey, Job[T]]:
@@ -294,8 +287,6 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     # -- moving jobs --------------------------------------------------------------------------------------------------
 
-    # Stored in the new place first, and then deleted in the old one: what is refused is not lost.
-
     def _now(self) -> int:
         now = self._clock[0]()
         try:
@@ -303,27 +294,33 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         except (TypeError, ValueError, OverflowError):  # a datetime, NaN, infinity
             raise TypeError(f"the clock of {self._name!r} returns {shortened(now)}: {_A_CLOCK}") from None
 
-    def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
+    def _enqueue(self, id: UUID, job: Job[T], delay: float, old: Optional[JobKey] = None) -> None:
         if delay:
-            job.lease = 0.0
-            self[_DELAYED, self._now() + _micros(delay), id] = job
+            self._store((_DELAYED, self._now() + _micros(delay), id), job, old)
         else:
-            self._make_ready(id, job)
+            self._store((_READY, -job.priority, id), job, old)
         self.txn.after_commit(self._bell().ring)
 
-    def _make_ready(self, id: UUID, job: Job[T]) -> None:
-        job.lease = 0.0
-        self[_READY, -job.priority, id] = job
-
-    def _leased(self, id: UUID, job: Job[T], now: int, seconds: float) -> Lease[T]:
-        key = (_LEASED, now + _micros(seconds), id)
-        job.lease = seconds
-        self[key] = job
+    def _leased(self, old: JobKey, job: Job[T], now: int, seconds: float) -> Lease[T]:
+        key = (_LEASED, now + _micros(seconds), old[2])
+        self._store(key, job, old, seconds)
         return Lease(key, job)
 
-    def _bury(self, id: UUID, job: Job[T]) -> None:
-        job.lease = 0.0
-        self[_DEAD, self._now(), id] = job
+    def _bury(self, old: JobKey, job: Job[T]) -> None:
+        self._store((_DEAD, self._now(), old[2]), job, old)
+
+    def _store(self, key: JobKey, job: Job[T], old: Optional[JobKey], lease: float = 0.0) -> None:
+        """Store *job* under *key*, and no more under *old*. What is refused is still there."""
+        job.lease = lease
+        if old is None or old == key:
+            self[key] = job
+        elif any([bound.storage.unique for bound in self._index_state.kept]):  # it would be in its own way
+            with self.txn._statement():
+                del self[old]
+                self[key] = job
+        else:
+            self[key] = job
+            del self[old]
 
     def _held(self, lease: Lease[T]) -> tuple[JobKey, Job[T]]:
         """The job of *lease* as stored, with its key. Raises `LeaseLost` if another worker has it, or had it."""
@@ -401,15 +398,13 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             with suppress(errors.DecodeError):
                 job = self[key]
                 if _ends_late(key, job, now):
-                    self._leased(key[2], job, now, job.lease)
-                    del self[key]
+                    self._leased(key, job, now, job.lease)
         return keys[-1] if len(keys) == _AT_ONCE else None
 
     def _end_delays(self, now: int) -> bool:
         over = self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all()
         for key, job in over:
-            self._make_ready(key[2], job)
-            del self[key]
+            self._store((_READY, -job.priority, key[2]), job, key)
         return len(over) == _AT_ONCE
 
     def _end_leases(self, now: int) -> bool:
@@ -417,10 +412,9 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         for key, job in over:
             if job.attempts >= self._attempts:
                 job.error = job.error or "the lease ended in every attempt"
-                self._bury(key[2], job)
+                self._bury(key, job)
             else:
-                self._make_ready(key[2], job)
-            del self[key]
+                self._store((_READY, -job.priority, key[2]), job, key)
         return len(over) == _AT_ONCE
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
