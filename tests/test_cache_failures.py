@@ -549,3 +549,13 @@ def in_block(cache: Any, key: str, number: int, *, fails: bool) -> Any:
         if fails:
             raise ZeroDivisionError
     return cache[key] if key != "k1" else None
+
+
+def test_what_killed_processes_were_computing_is_forgotten(tmp_path: Path) -> None:
+    """A row stayed for each result that nobody asked for again, and no size limit counted it."""
+    with zlmdb.Cache(tmp_path / "cache") as cache, cache._db.write() as t:
+        tables: Any = t
+        tables.pending.update({"ended": 1.0, "going on": 1e12})
+    with zlmdb.Cache(tmp_path / "cache") as cache, cache._db.read() as t:
+        tables = t
+        assert list(tables.pending) == ["going on"]

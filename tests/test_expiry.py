@@ -617,6 +617,31 @@ def test_what_has_expired_is_absent_for_links_and_swept_with_what_it_entails() -
         assert db.check().ok
 
 
+def test_writes_go_on_to_delete_behind_what_others_hold() -> None:
+    """Two records that were held were all that a write looked at, and the table grew until `sweep`."""
+    NOW[0] = 1000.0
+    held = 5
+    with zlmdb.open(None, Linked) as db:
+        db.clock = lambda: NOW[0]
+        with db.write() as t:
+            for number in range(held):
+                t.sessions[f"held {number}"] = Session(f"held {number}", 1001.0)
+                t.holds[number] = Login(f"held {number}")
+        for number in range(100):
+            NOW[0] += 1
+            with db.write() as t:
+                t.sessions[str(number)] = Session(str(number), NOW[0] + 2)
+        assert db.tables()["sessions"].count < 3 * held
+        with db.write() as t:
+            t.holds.clear()
+        NOW[0] += 10
+        for _ in range(2 * held):
+            with db.write() as t:
+                t.sessions["last"] = Session("last")
+        assert db.tables()["sessions"].count == 1  # those that were held are gone as well
+        assert db.check().ok
+
+
 def test_a_new_record_takes_the_place_of_an_expired_one_to_which_others_refer() -> None:
     NOW[0] = 1000.0
     writes: list[Callable[[Any], Any]] = [

@@ -518,3 +518,8 @@ def test_a_ring_writes_into_pipes_only(tmp_path: Path) -> None:
         put(db, 1)
         assert (directory / f"{topic}.1.0").read_bytes() == b"mine"
         assert (tmp_path / "target").read_bytes() == b"mine"
+
+
+def test_a_loop_that_runs_inside_of_a_block_does_not_wait_for_changes(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store) as db, db.write(), pytest.raises(zlmdb.NestedTransaction):
+        asyncio.run(db.changes(Users, timeout=None).atake())

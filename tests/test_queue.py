@@ -574,3 +574,40 @@ def test_killed_workers_do_each_job_exactly_once_in_the_database(tmp_path: Path)
         with db.read() as t:
             assert dict(t.done) == dict.fromkeys(range(500), 1)
             assert len(t.jobs) == 0
+
+
+@dataclass
+class Address:
+    url: str
+
+
+class Addresses(zlmdb.Queue[Address], attempts=2, backoff=0, feed=True):
+    by_url = zlmdb.UniqueIndex[str]("body.url")
+
+
+class Crawler(zlmdb.Schema):
+    todo: Addresses
+
+
+def test_a_unique_index_refuses_a_second_job_and_lets_the_first_one_move(tmp_path: Path) -> None:
+    """A job was in its own way: it could be put, and never claimed."""
+    with zlmdb.open(tmp_path, Crawler) as db:
+        worker = zlmdb.Worker(db, lambda t: t.todo)
+        worker.put(Address("a"))
+        worker.put(Address("b"), delay=0.001)
+        for url in "ab":
+            with pytest.raises(zlmdb.errors.DuplicateKey):
+                worker.put(Address(url))
+        worker.release(worker.get())
+        worker.fail(worker.extend(worker.get(), 5))
+        with db.write() as t:
+            lease = t.todo.claim()
+            assert lease is not None
+            t.todo.fail(lease)
+            for key in t.todo.dead.keys().all():
+                t.todo.revive(key)
+            assert [job.body.url for job in t.todo.by_url.select().values()] == ["a", "b"]
+        for _ in range(2):
+            worker.done(worker.get(timeout=5))
+        worker.put(Address("a"))
+        assert db.check().ok

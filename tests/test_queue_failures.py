@@ -7,6 +7,7 @@ import gc
 import platform
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -674,17 +675,20 @@ def test_a_job_that_an_interrupted_caller_never_saw_is_given_back(db: zlmdb.Data
     get = (lambda: worker.job(0).__enter__()) if block else (lambda: worker.get(0))
     worker.put("a")
     at = count = 0
-    while count == at:
-        at += 1
-        lease = None
-        with suppress(*INTERRUPTS), interrupting(at, FILES.__contains__, handled_at) as counted:
-            lease = get()
-        count = counted[0]
-        db.submit(lambda t: None).result(10)
-        if lease is not None:  # also where the function of an interrupted group runs again
-            worker.release(lease)
-        with db.read() as t:
-            assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of a read transaction that is interrupted as it begins
+        while count == at:
+            at += 1
+            lease = None
+            with suppress(*INTERRUPTS), interrupting(at, FILES.__contains__, handled_at) as counted:
+                lease = get()
+            count = counted[0]
+            db.submit(lambda t: None).result(10)
+            if lease is not None:  # also where the function of an interrupted group runs again
+                worker.release(lease)
+            with db.read() as t:
+                assert [(key[0], job.attempts) for key, job in t.jobs.items()] == [(0, 0)]
+        gc.collect()
     assert at > 10
 
 
@@ -784,7 +788,7 @@ def test_a_worker_gets_the_highest_priority_of_all_jobs_whose_time_has_come(
     monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
     put_more_than_one_claim_makes_ready(db)
     worker = zlmdb.Worker(db, lambda t: t.jobs)
-    assert [worker.get(timeout=0).body for _ in IN_ORDER] == IN_ORDER
+    assert [worker.get(timeout=60).body for _ in IN_ORDER] == IN_ORDER
     with pytest.raises(TimeoutError):
         worker.get(timeout=0)
 
@@ -797,7 +801,7 @@ def test_a_task_gets_the_highest_priority_of_all_jobs_whose_time_has_come(
     worker = zlmdb.Worker(db, lambda t: t.jobs)
 
     async def main() -> list[str]:
-        return [(await worker.aget(timeout=0)).body for _ in IN_ORDER]
+        return [(await worker.aget(timeout=60)).body for _ in IN_ORDER]
 
     assert asyncio.run(main()) == IN_ORDER
 
@@ -824,6 +828,79 @@ def test_jobs_that_cannot_be_decoded_leave_the_order_of_the_others(
             t.jobs._raw.put(t.jobs._storage.encode_key(key), b"\xc1", db=t.jobs._db)
     worker = zlmdb.Worker(db, lambda t: t.jobs)
     expected = [body for body in IN_ORDER if body not in ("1", "5")]
-    assert [worker.get(timeout=0).body for _ in expected] == expected
+    assert [worker.get(timeout=60).body for _ in expected] == expected
     with db.read() as t:
         assert t.jobs.dead.keys().count() == 2
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_worker_whose_timeout_is_over_sorts_no_more_jobs(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    """After a long pause it sorted all that were due, for many seconds, and came back long after its timeout."""
+    monkeypatch.setattr("zlmdb.queue._AT_ONCE", 2)
+    with db.write() as t:
+        for number in range(9):
+            t.jobs.put(str(number), delay=1, priority=number)
+    NOW[0] += 10
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    for left in (7, 5):
+        lease = asyncio.run(worker.aget(timeout=0)) if asynchronous else worker.get(timeout=0)
+        with db.read() as t:
+            assert t.jobs.delayed.count() == left
+    assert lease.attempts == 1
+
+
+def test_a_lost_lease_is_not_looked_for_among_those_that_end_later(
+    db: zlmdb.Database[Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each `LeaseLost` read the keys of all jobs that workers had."""
+    with db.write() as t:
+        t.jobs.put("lost")
+        lost = t.jobs.claim(lease=1)
+        assert lost is not None
+    NOW[0] += 10
+    with db.write() as t:
+        for number in range(50):
+            t.jobs.put(str(number))
+        assert all([t.jobs.claim() for _ in range(51)])
+        asked: list[Any] = []
+        select = Jobs.select
+
+        def recorded(*args: Any, **options: Any) -> Any:
+            asked.append(select(*args, **options))
+            return asked[-1]
+
+        monkeypatch.setattr(Jobs, "select", recorded)
+        with pytest.raises(zlmdb.errors.LeaseLost):
+            t.jobs.done(lost)
+        assert sum([selection.count() for selection in asked]) == 0
+
+
+def test_the_queue_of_a_worker_is_that_of_its_transaction(db: zlmdb.Database[Store]) -> None:
+    """`put` returned, and the job was stored or undone with a block that knew nothing of it."""
+    with zlmdb.open(None, Store) as other, other.write() as t:
+        worker = zlmdb.Worker(db, lambda _: t.jobs)
+        for call in (lambda: worker.put("a"), lambda: worker.get(timeout=0)):
+            with pytest.raises(ValueError, match="returns the queue of another transaction"):
+                call()
+        assert len(t.jobs) == 0
+
+
+def test_a_loop_that_runs_inside_of_a_block_does_not_wait_for_its_end(db: zlmdb.Database[Store]) -> None:
+    worker = zlmdb.Worker(db, lambda t: t.jobs)
+    worker.put("a")
+    with db.write() as t:
+        for call in (worker.aget, worker.ajob().__aenter__):
+            with pytest.raises(zlmdb.errors.NestedTransaction, match="await nothing inside"):
+                asyncio.run(call())
+        assert t.jobs.ready.count() == 1
+    assert worker.get(timeout=0).body == "a"
+
+
+@pytest.mark.parametrize(("name", "advice"), [("task_done", "done"), ("qsize", "ready.count"), ("claim", "get")])
+def test_a_worker_says_what_to_write_for_methods_of_other_queues(
+    db: zlmdb.Database[Store], name: str, advice: str
+) -> None:
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .*{advice}\("):
+        getattr(zlmdb.Worker(db, lambda t: t.jobs), name)

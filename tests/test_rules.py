@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["late", "loops", "namedtuples", "protocols", "systems"],
+    ["late", "loops", "namedtuples", "protocols", "shown", "systems"],
     [
         "_version",
         "notifier",
@@ -48,7 +48,6 @@ ROWS = [
         "log",
         "numeric",
         "reserved",
-        "shown",
         "typeargs",
     ],
     ["directories", "engines.environment", "engines.damaged"],
@@ -185,7 +184,8 @@ ROWS = [
     ["names"],
     ["zlmdb"],
     ["testing", "queue"],
-    ["cache.advice", "cache.entry", "cache.file", "cache.tables", "cache.memoized", "worker"],
+    ["cache.advice", "cache.entry", "cache.file", "cache.tables", "worker"],
+    ["cache.memoized"],
     ["cache.state"],
     ["cache.use"],
     ["cache.pending"],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from .shown import shortened
+
 
 def is_whole(given: object) -> bool:
     """Whether *given* is an int, and no bool."""
@@ -25,10 +27,12 @@ def checked_seconds(name: str, given: Any, more: str = "", *, most: float = inf,
     expected = f"expected seconds{'' if negative else ', 0 or more'}{more}"
     try:
         seconds = given + 0.0
-    except TypeError:
-        raise TypeError(f"{name}={given!r}: {expected}") from None
     except OverflowError:
         given = seconds = inf if given > 0 else -inf
+    except TypeError:
+        seconds = None
+    if seconds is None or isinstance(seconds, complex):
+        raise TypeError(f"{name}={shortened(given)}: {expected}")
     if isinstance(given, bool) or not (-inf if negative else 0) <= seconds <= most:
-        raise ValueError(f"{name}={given!r}: {expected}")
+        raise ValueError(f"{name}={shortened(given)}: {expected}")
     return given

@@ -16,7 +16,7 @@ from .feed.doorbell import Doorbell
 from .log import log
 from .missingattributes import tell_more
 from .numeric import checked_seconds, is_whole
-from .shown import shortened
+from .shown import shortened, show
 from .store.transactionstate import Undone
 from .tables.advice import OF_QUEUES
 
@@ -128,13 +128,15 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             cls._lease = checked_time("lease", lease)
         if attempts is not None:
             if not is_whole(attempts) or attempts < 1:
-                raise ValueError(f"attempts={attempts!r}: expected an int, 1 or more: a job is tried once at least")
+                raise ValueError(
+                    f"attempts={shortened(attempts)}: expected an int, 1 or more: a job is tried once at least"
+                )
             cls._attempts = attempts
         if backoff is not None:
             cls._backoff = checked_time("backoff", backoff)
         if clock is not None:
             if not callable(clock):
-                raise TypeError(f"clock={clock!r}: {_A_CLOCK}")
+                raise TypeError(f"clock={shortened(clock)}: {_A_CLOCK}")
             cls._clock = (clock,)
 
     def put(self, body: T, /, *, priority: int = 0, delay: float = 0) -> UUID:
@@ -144,7 +146,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         checked_time("delay", delay)
         if not is_whole(priority) or not -_MOST <= priority <= _MOST:
-            raise ValueError(f"priority={priority!r}: expected an int of 64 bits, more than {-_MOST - 1}")
+            raise ValueError(f"priority={shortened(priority)}: expected an int of 64 bits, more than {-_MOST - 1}")
         id: UUID = _new_id(None)
         self._enqueue(id, Job(body, priority), delay)
         return id
@@ -172,7 +174,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         a feed it raises `DecodeError`.
 
         Where more than 1000 delays have ended since the last claim, or leases, it knows the priorities of 1000 of them.
-        A `Worker` takes all into account.
+        A `Worker` takes all into account, as long as its timeout lets it.
         """
         return self._claim(lease)[0]
 
@@ -190,9 +192,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             return None, more
         key, job = found
         job.attempts += 1
-        claimed = self._leased(key[2], job, now, seconds)
-        del self[key]
-        return claimed, more
+        return self._leased(key, job, now, seconds), more
 
     def done(self, lease: Lease[T], /) -> None:
         """Acknowledge a claimed job, which deletes it.
@@ -208,20 +208,18 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         *delay*: the pause in seconds, in place of the one that grows with the attempts. Raises `LeaseLost`.
         """
         key, job = self._held(lease)
-        job.error = _storable(error if isinstance(error, str) else f"{type(error).__name__}: {error}")
+        job.error = _text_of(error)
         if job.attempts >= self._attempts:
-            self._bury(lease.id, job)
+            self._bury(key, job)
         else:
             pause = min(self._backoff * 2 ** min(job.attempts - 1, 64), max(_LONGEST, self._backoff))
-            self._enqueue(lease.id, job, pause if delay is None else checked_time("delay", delay))
-        del self[key]
+            self._enqueue(lease.id, job, pause if delay is None else checked_time("delay", delay), key)
 
     def release(self, lease: Lease[T], /) -> None:
         """Give back a claimed job that was not tried: it can be claimed at once. Raises `LeaseLost`."""
         key, job = self._held(lease)
         job.attempts -= 1
-        self._enqueue(lease.id, job, 0)
-        del self[key]
+        self._enqueue(lease.id, job, 0, key)
 
     def extend(self, lease: Lease[T], /, seconds: Optional[float] = None) -> Lease[T]:
         """A lease that ends in *seconds*, by default the time of the queue; *lease* still stands for the job, too.
@@ -230,9 +228,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         key, job = self._held(lease)
         seconds = self._lease if seconds is None else checked_time("seconds", seconds)
-        extended = self._leased(lease.id, job, self._now(), seconds)
-        if extended.key != key:
-            del self[key]
+        extended = self._leased(key, job, self._now(), seconds)
         lease._moved.append((extended.key, seconds))
         return Lease(extended.key, job, lease._moved)
 
@@ -243,11 +239,10 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         """
         given: Any = key
         if not isinstance(given, tuple) or key[:1] != (_DEAD,):
-            raise ValueError(f"revive({key!r}): expected the key of a dead letter, as queue.dead has them")
+            raise ValueError(f"revive({shortened(key)}): expected the key of a dead letter, as queue.dead has them")
         job = self[key]
         job.attempts = 0
-        self._enqueue(key[2], job, 0)
-        del self[key]
+        self._enqueue(key[2], job, 0, key)
 
     @property
     def ready(self) -> Selection[JobKey, Job[T]]:
@@ -292,8 +287,6 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     # -- moving jobs --------------------------------------------------------------------------------------------------
 
-    # Stored in the new place first, and then deleted in the old one: what is refused is not lost.
-
     def _now(self) -> int:
         now = self._clock[0]()
         try:
@@ -301,27 +294,33 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         except (TypeError, ValueError, OverflowError):  # a datetime, NaN, infinity
             raise TypeError(f"the clock of {self._name!r} returns {shortened(now)}: {_A_CLOCK}") from None
 
-    def _enqueue(self, id: UUID, job: Job[T], delay: float) -> None:
+    def _enqueue(self, id: UUID, job: Job[T], delay: float, old: Optional[JobKey] = None) -> None:
         if delay:
-            job.lease = 0.0
-            self[_DELAYED, self._now() + _micros(delay), id] = job
+            self._store((_DELAYED, self._now() + _micros(delay), id), job, old)
         else:
-            self._make_ready(id, job)
+            self._store((_READY, -job.priority, id), job, old)
         self.txn.after_commit(self._bell().ring)
 
-    def _make_ready(self, id: UUID, job: Job[T]) -> None:
-        job.lease = 0.0
-        self[_READY, -job.priority, id] = job
-
-    def _leased(self, id: UUID, job: Job[T], now: int, seconds: float) -> Lease[T]:
-        key = (_LEASED, now + _micros(seconds), id)
-        job.lease = seconds
-        self[key] = job
+    def _leased(self, old: JobKey, job: Job[T], now: int, seconds: float) -> Lease[T]:
+        key = (_LEASED, now + _micros(seconds), old[2])
+        self._store(key, job, old, seconds)
         return Lease(key, job)
 
-    def _bury(self, id: UUID, job: Job[T]) -> None:
-        job.lease = 0.0
-        self[_DEAD, self._now(), id] = job
+    def _bury(self, old: JobKey, job: Job[T]) -> None:
+        self._store((_DEAD, self._now(), old[2]), job, old)
+
+    def _store(self, key: JobKey, job: Job[T], old: Optional[JobKey], lease: float = 0.0) -> None:
+        """Store *job* under *key*, and no more under *old*. What is refused is still there."""
+        job.lease = lease
+        if old is None or old == key:
+            self[key] = job
+        elif any([bound.storage.unique for bound in self._index_state.kept]):  # it would be in its own way
+            with self.txn._statement():
+                del self[old]
+                self[key] = job
+        else:
+            self[key] = job
+            del self[old]
 
     def _held(self, lease: Lease[T]) -> tuple[JobKey, Job[T]]:
         """The job of *lease* as stored, with its key. Raises `LeaseLost` if another worker has it, or had it."""
@@ -329,14 +328,15 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             found = [*reversed(lease._moved), (lease.key, lease.job.lease)]
         except AttributeError:
             raise TypeError(
-                f"{lease!r} is no lease: give what claim() has returned, which is None when no job is ready"
+                f"{shortened(lease)} is no lease: give what claim() has returned, which is None when no job is ready"
             ) from None
         attempts = lease.job.attempts
         for key, seconds in found:
             job = self.get(key)
             if job is not None and (job.attempts, job.lease) == (attempts, seconds):
                 return key, job
-        for key, job in self._readable_leases(lease.id):  # perhaps it was shortened, since the clock was set back
+        # Perhaps it was shortened, since the clock was set back: then it stands before.
+        for key, job in self._readable_leases(lease.id, max(key for key, _ in found)):
             if job.attempts == attempts and any(key < one and job.lease == seconds for one, seconds in found):
                 return key, job
         raise errors.LeaseLost(
@@ -398,15 +398,13 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             with suppress(errors.DecodeError):
                 job = self[key]
                 if _ends_late(key, job, now):
-                    self._leased(key[2], job, now, job.lease)
-                    del self[key]
+                    self._leased(key, job, now, job.lease)
         return keys[-1] if len(keys) == _AT_ONCE else None
 
     def _end_delays(self, now: int) -> bool:
         over = self.select((_DELAYED,), (_DELAYED, now + 1), limit=_AT_ONCE).all()
         for key, job in over:
-            self._make_ready(key[2], job)
-            del self[key]
+            self._store((_READY, -job.priority, key[2]), job, key)
         return len(over) == _AT_ONCE
 
     def _end_leases(self, now: int) -> bool:
@@ -414,16 +412,15 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         for key, job in over:
             if job.attempts >= self._attempts:
                 job.error = job.error or "the lease ended in every attempt"
-                self._bury(key[2], job)
+                self._bury(key, job)
             else:
-                self._make_ready(key[2], job)
-            del self[key]
+                self._store((_READY, -job.priority, key[2]), job, key)
         return len(over) == _AT_ONCE
 
     # -- jobs that cannot be decoded ----------------------------------------------------------------------------------
 
-    def _readable_leases(self, id: UUID) -> Iterator[tuple[JobKey, Job[T]]]:
-        keys = self.leased.keys()
+    def _readable_leases(self, id: UUID, before: JobKey) -> Iterator[tuple[JobKey, Job[T]]]:
+        keys = self.select((_LEASED,), before).keys()
         for key in keys:
             if key[2] == id:
                 with suppress(errors.DecodeError):
@@ -472,8 +469,12 @@ def _ends_late(key: JobKey, job: Job[Any], now: int) -> bool:
     return 0 < _micros(job.lease) < key[1] - now  # 0 is of an earlier version, which did not store it
 
 
-def _storable(text: str) -> str:
-    """*text* with what is no character, such as a byte of a file's name, written out."""
+def _text_of(error: object) -> str:
+    """What is stored of *error*. What is no character, such as a byte of a file's name, is written out."""
+    try:
+        text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    except Exception:  # of its own __str__: the job is given back all the same
+        text = f"{type(error).__name__}: {show(error)}"
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -483,8 +484,7 @@ def _micros(seconds: float) -> int:
 
 def checked_time(name: str, seconds: float) -> float:
     """*seconds*, given as *name*, if a key can tell when they are over. Raises TypeError or ValueError."""
-    checked: float = checked_seconds(name, seconds, f", and not more than {_LONGEST_OF_ALL}", most=_LONGEST_OF_ALL)
-    return checked
+    return checked_seconds(name, seconds, f", and not more than {_LONGEST_OF_ALL}", most=_LONGEST_OF_ALL)
 
 
 tell_more(Queue, OF_QUEUES)

@@ -13,14 +13,27 @@ from . import Database, Schema, errors
 from .feed.doorbell import PATIENCE, Doorbell
 from .locks import monotonic
 from .loops import running_loop
+from .missingattributes import has_no
 from .numeric import checked_seconds
 from .queue import Lease, Queue, checked_time
+from .shown import shortened
 from .store.asyncfutures import waits_for
 
 S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
 
 _LEAST = 0.001  # seconds to wait for a delay to end, of which less may be left for long where a test stops the clock
+_COUNT = "ask the queue: `with db.read() as t:`, and in it t.jobs.ready.count()"
+_INSTEAD = {
+    **dict.fromkeys(("claim", "dequeue", "pop", "receive"), "write .get(), which waits for a job"),
+    **dict.fromkeys(("ack", "acknowledge", "complete", "task_done"), "write .done(lease)"),
+    **dict.fromkeys(("nack", "reject", "requeue", "retry"), "write .fail(lease), or .release(lease) if not tried"),
+    **dict.fromkeys(("empty", "qsize", "size"), _COUNT),
+    "get_nowait": "write .get(timeout=0)",
+    "put_nowait": "write .put(body)",
+}
+"""What to write in place of methods that other queues have."""
+
 _NO_JOB = "no job could be claimed within {} seconds"
 
 
@@ -38,10 +51,14 @@ class Worker(Generic[T]):
     def __init__(self, db: Database[S], queue: Callable[[S], Queue[T]], /, *, lease: Optional[float] = None) -> None:
         given: Any = queue
         if not callable(given):
-            raise TypeError(f"expected a function that returns the queue, got {given!r}: Worker(db, lambda t: t.jobs)")
+            raise TypeError(
+                f"expected a function that returns the queue, got {shortened(given)}: Worker(db, lambda t: t.jobs)"
+            )
         given = db
         if not isinstance(given, Database):
-            raise TypeError(f"expected a database, got {given!r}: Worker(db, lambda t: t.jobs), outside of its blocks")
+            raise TypeError(
+                f"expected a database, got {shortened(given)}: Worker(db, lambda t: t.jobs), outside of its blocks"
+            )
         if lease is not None:
             checked_time("lease", lease)
         self._db: Database[Any] = db
@@ -57,8 +74,7 @@ class Worker(Generic[T]):
             raise TypeError("a worker is not iterated over: write `while True:` and in it `with worker.job() as job:`")
 
         def __getattr__(self, name):
-            advice = ": write .get(timeout=0)" if name == "get_nowait" else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+            raise AttributeError(has_no(self, name, _INSTEAD.get(name, "")))
 
     # -- in threads -------------------------------------------------------------------------------------------------
 
@@ -68,6 +84,9 @@ class Worker(Generic[T]):
 
     def get(self, timeout: Optional[float] = None) -> Lease[T]:
         """Claim the next job; wait for one if there is none. Raises TimeoutError after *timeout* seconds without one.
+
+        If more than 1000 delays or leases have ended, and *timeout* is over before all of them are sorted by priority,
+        the job is the first of those that are.
 
         Must not be called inside a write transaction of this thread, which raises `NestedTransaction`.
         """
@@ -84,8 +103,9 @@ class Worker(Generic[T]):
 
         def claimed() -> Optional[Lease[T]]:
             while True:
-                lease, more = self._db.run(partial(self._claim_as, mine))
-                if lease is not None or not more:
+                sorts = waits.may_go_on
+                lease, more = self._db.run(partial(self._claim_as, mine, sorts))
+                if lease is not None or not (more and sorts):
                     return lease
 
         waits = _Waits(timeout)
@@ -168,7 +188,7 @@ class Worker(Generic[T]):
     async def _aget(self, timeout: Optional[float], mine: list[Lease[T]], asked: list[None]) -> Lease[T]:
         waits = _Waits(timeout)
         pause = self._pause()
-        found = await self._aclaim(mine, asked) if pause == 0 else None
+        found = await self._aclaim(waits, mine, asked) if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)
@@ -176,7 +196,7 @@ class Worker(Generic[T]):
             while True:
                 await self._db._refuse_to_wait()
                 pause = self._pause()
-                found = await self._aclaim(mine, asked) if pause == 0 else None
+                found = await self._aclaim(waits, mine, asked) if pause == 0 else None
                 if found is not None:
                     return found
                 await wait(waits.next(pause))
@@ -208,12 +228,13 @@ class Worker(Generic[T]):
             else:
                 self._db.submit(lambda t: self._released(t, lease))
 
-    async def _aclaim(self, mine: list[Lease[T]], asked: list[None]) -> Optional[Lease[T]]:
+    async def _aclaim(self, waits: _Waits, mine: list[Lease[T]], asked: list[None]) -> Optional[Lease[T]]:
         loop = running_loop()  # raises before anything is claimed
         while True:
             await self._db._refuse_to_wait()
             asked.append(None)
-            future = self._db.submit(partial(self._claim_as, mine))
+            sorts = waits.may_go_on
+            future = self._db.submit(partial(self._claim_as, mine, sorts))
             try:
                 lease, more = await waits_for(future, loop)
             except BaseException:
@@ -223,7 +244,7 @@ class Worker(Generic[T]):
             if lease is not None:
                 return lease
             asked.clear()
-            if not more:
+            if not (more and sorts):
                 return None
 
     def _released(self, t: Any, *leases: Lease[T]) -> None:
@@ -237,12 +258,19 @@ class Worker(Generic[T]):
         found = self._given(t)
         given: Any = found
         if not isinstance(given, Queue):
-            raise TypeError(f"the function of the worker returns {given!r}, no queue: Worker(db, lambda t: t.jobs)")
+            raise TypeError(
+                f"the function of the worker returns {shortened(given)}, no queue: Worker(db, lambda t: t.jobs)"
+            )
+        if given.txn is not t.txn:
+            raise ValueError(
+                "the function of the worker returns the queue of another transaction: Worker(db, lambda t: t.jobs), "
+                "with the t that it is given"
+            )
         return found
 
-    def _claim_as(self, mine: list[Lease[T]], t: Any) -> tuple[Optional[Lease[T]], bool]:
-        """The next job, which is put into *mine*; None, and true, where more jobs have to be sorted before."""
-        lease, more = self._queue(t)._claim(self._seconds, sorts=True)
+    def _claim_as(self, mine: list[Lease[T]], sorts: bool, t: Any) -> tuple[Optional[Lease[T]], bool]:
+        """The next job, which is put into *mine*; with *sorts* None, and true, where more have to be sorted before."""
+        lease, more = self._queue(t)._claim(self._seconds, sorts=sorts)
         mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
         return lease, more
 
@@ -332,6 +360,11 @@ class _Waits:
             timeout = checked_seconds("timeout", timeout, ", or None to wait for ever", negative=True)
         self._timeout = timeout
         self._end = None if timeout is None else monotonic() + timeout
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether there is time left: to sort all jobs that are due may take longer."""
+        return self._end is None or monotonic() < self._end
 
     def next(self, pause: Optional[float]) -> float:
         """The seconds to wait for the bell. *pause*: until a job can be claimed, as far as is known.

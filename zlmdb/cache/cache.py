@@ -16,7 +16,7 @@ from .. import open as open_database
 from ..database.state import StrPath
 from ..missingattributes import tell_each
 from ..numeric import is_number
-from ..shown import shown_path
+from ..shown import shortened, shown_path
 from ..values import serializer
 from .advice import INSTEAD, refuse_asked, refuse_options
 from .entry import HEAD, MOVED, NEVER, SIZE, added, check_keys, negated, shown, tag_bytes_of, tag_of, until_of
@@ -90,7 +90,7 @@ class Cache(CachePending[K, V]):
         if eviction_policy not in _POLICIES:
             raise ValueError(f"eviction_policy={eviction_policy!r}: expected {', '.join(map(repr, _POLICIES))}")
         if not is_number(size_limit) or not size_limit > 0:
-            raise ValueError(f"size_limit={size_limit!r}: expected a number of bytes, more than 0")
+            raise ValueError(f"size_limit={shortened(size_limit)}: expected a number of bytes, more than 0")
         self._path = path_of(path)
         self._size_limit, self._policy = size_limit, eviction_policy
         self._textual = key is str
@@ -133,6 +133,7 @@ class Cache(CachePending[K, V]):
                 f"the cache {self._path!r} has values of type {stored}, not {name}: give the stored type, or "
                 "another path"
             )
+        self._forget_ended(t)
 
     def _after_fork(self) -> None:
         """In the child, which has none of the other threads: what these do will not end there."""
@@ -205,8 +206,7 @@ class Cache(CachePending[K, V]):
         value: Any = self.get(key, MISSING)
         if value is MISSING:
             raise KeyError(key)
-        found: V = value
-        return found
+        return value
 
     def __contains__(self, key: K) -> bool:
         data = self._found(key)
@@ -321,17 +321,16 @@ class Cache(CachePending[K, V]):
                 if number is not MISSING:
                     total = added(key, number, delta)
                     head = HEAD.pack(until, self._round | round & MOVED, size)
-                    t.entries[key] = head + old[SIZE : SIZE + size] + self._encode(total)
+                    t.entries[key] = head + old[SIZE : SIZE + size] + self._encoded(key, total)
                     self._wrote(t, 0)
                     return total
             if default is None:
                 raise KeyError(key)
             total = added(key, default, delta)
-            self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encode(total), old)
+            self._put(t, key, HEAD.pack(NEVER, self._round, 0) + self._encoded(key, total), old)
             return total
 
-        total: V = self._do(work)
-        return total
+        return self._do(work)
 
     def decr(self, key: K, delta: Any = 1, default: Any = 0) -> V:
         """As `incr`, with *delta* subtracted."""
@@ -473,8 +472,7 @@ class Cache(CachePending[K, V]):
             raise TypeError("memoize needs a cache whose keys are texts: zlmdb.Cache(path, str, ...)")
 
         def decorate(function: F) -> F:
-            made: F = memoized(self, function, name, expire, tag, ignore, key, lock)
-            return made
+            return memoized(self, function, name, expire, tag, ignore, key, lock)
 
         return decorate
 

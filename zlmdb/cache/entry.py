@@ -40,8 +40,21 @@ def until_of(expire: Optional[float]) -> float:
     """The time when what is stored now for *expire* seconds has expired."""
     if expire is None:
         return NEVER
-    until: float = _clock() + checked_seconds("expire", expire, ", or None for ever", negative=True)
-    return until
+    return _clock() + checked_seconds("expire", expire, ", or None for ever", negative=True)
+
+
+def stored_tag(tag: Any) -> bytes:
+    """A given *tag* as it is stored. Raises TypeError, ValueError or `EncodeError`."""
+    if tag is None:
+        return b""
+    if not isinstance(tag, str):
+        raise TypeError(f"tag={shortened(tag)}: expected a text, or None")
+    if not tag:
+        raise ValueError("tag='': expected a text of at least one character, or None")
+    try:
+        return tag.encode()
+    except UnicodeEncodeError:
+        raise EncodeError(f"tag={shortened(tag)}: expected a text that UTF-8 can hold (no lone surrogates)") from None
 
 
 def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
@@ -83,8 +96,7 @@ def tag_of(data: bytes) -> str:
 def listed_of(data: bytes) -> float:
     """The time under which the list by time has an entry."""
     until, round, size = HEAD.unpack_from(data)
-    found: float = TIME.unpack_from(data, SIZE + size - TIME.size)[0] if round & MOVED else until
-    return found
+    return TIME.unpack_from(data, SIZE + size - TIME.size)[0] if round & MOVED else until
 
 
 def listed_at(data: bytes, listed: float) -> bytes:
@@ -103,8 +115,8 @@ def added(key: Any, number: Any, delta: Any) -> Any:
         return number + delta
     except TypeError as error:
         raise TypeError(
-            f"incr({key!r}, {delta!r}): the value is {shortened(number)} ({type(number).__name__}), to which "
-            f"{delta!r} cannot be added"
+            f"incr({key!r}, {shortened(delta)}): the value is {shortened(number)} ({type(number).__name__}), to which "
+            f"{shortened(delta)} cannot be added"
         ) from error
     except ArithmeticError as error:  # of a float and an int beyond all floats, of a signalling NaN
         raise EncodeError(
@@ -117,7 +129,7 @@ def negated(key: Any, delta: Any) -> Any:
     """What is added to the value of *key* so that *delta* is subtracted. Raises TypeError."""
     try:
         return -delta
-    except TypeError as error:
+    except (TypeError, ArithmeticError) as error:  # the latter of a signalling NaN
         raise TypeError(
-            f"decr({key!r}, {delta!r}): expected a number to subtract, got {type(delta).__name__}"
+            f"decr({key!r}, {shortened(delta)}): expected a number to subtract, got {type(delta).__name__}"
         ) from error

@@ -18,6 +18,7 @@ from typing import IO, Any, NoReturn, Optional
 
 from .. import Database, DiskError, Error, InvalidDatabase
 from ..directories import NO_ROOM, make_directory
+from ..shown import shortened
 from ..store.lockfile import NO_LOCKS
 from ..systems import fcntl, flush
 
@@ -57,7 +58,7 @@ def path_of(path: Any) -> Optional[str]:
     if path is None:
         return None
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"expected a path, or None for a cache in memory, got {path!r}: zlmdb.Cache(path)")
+        raise TypeError(f"expected a path, or None for a cache in memory, got {shortened(path)}: zlmdb.Cache(path)")
     text: str = os.fspath(path)
     return os.path.abspath(text) if text else text  # an empty one is refused, and is not the working directory
 

@@ -20,9 +20,10 @@ from weakref import ReferenceType, ref
 
 from ..loops import running_loop
 from ..numeric import checked_seconds
-from ..shown import nearest
+from ..shown import nearest, shortened
 from ..store.asyncfutures import waits_for
 from ..values.base import is_a
+from .entry import stored_tag
 
 if TYPE_CHECKING:
     from .pending import CachePending
@@ -161,9 +162,9 @@ def text_of(value: Any) -> str:
     if is_a(value, Mapping):
         return f"dict({','.join(sorted(f'{text_of(key)}:{text_of(one)}' for key, one in value.items()))})"
     raise TypeError(
-        f"an argument of a memoized function is {value!r} ({type(value).__name__}), of which no key can be made: give "
-        f"numbers, texts, bytes, UUIDs, times, enums, or lists and dicts of them; or name it in ignore=; or give key=, "
-        f"a function of the arguments that returns the key"
+        f"an argument of a memoized function is {shortened(value)} ({type(value).__name__}), of which no key can be "
+        f"made: give numbers, texts, bytes, UUIDs, times, enums, or lists and dicts of them; or name it in ignore=; or "
+        f"give key=, a function of the arguments that returns the key"
     )
 
 
@@ -172,7 +173,9 @@ def _name_of(function: Callable[..., Any], name: object) -> str:
     if isinstance(name, str):
         return name
     if name is not None:
-        raise TypeError(f"memoize({name!r}): expected the name of the results, a text: for seconds write expire=")
+        raise TypeError(
+            f"memoize({shortened(name)}): expected the name of the results, a text: for seconds write expire="
+        )
     own = getattr(function, "__qualname__", _LAMBDA)
     owner = getattr(function, "__self__", None)  # of a method; a function of C has its module
     if own.endswith(_LAMBDA) or not (owner is None or isinstance(owner, ModuleType)):
@@ -187,9 +190,15 @@ def _keys(
     function: Callable[..., Any], name: str, ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]]
 ) -> Callable[..., str]:
     """The function that gives the key of a result, for the arguments of *function*: *key*, if there is one."""
-    signature = inspect.signature(function)
-    ignored = (ignore,) if isinstance(ignore, str) else tuple(ignore)
+    try:
+        signature = inspect.signature(function)
+    except ValueError as error:  # of a function of C
+        raise TypeError(f"memoize: {function!r} does not tell its parameters: decorate one that calls it") from error
+    given: Any = ignore
+    ignored: tuple[Any, ...] = tuple(given) if is_a(given, Iterable) and not is_a(given, str) else (given,)
     for one in ignored:
+        if not isinstance(one, str):
+            raise TypeError(f"ignore={shortened(given)}: expected the names of parameters, which are texts")
         if one not in signature.parameters:
             raise ValueError(f"ignore: {name}() has no parameter {one!r}; {nearest(one, signature.parameters)}")
 
@@ -201,7 +210,7 @@ def _keys(
         bound.apply_defaults()
         text = ",".join(f"{one}={text_of(value)}" for one, value in bound.arguments.items() if one not in ignored)
         found = f"{name}({text})"
-        if len(found.encode()) <= _LONGEST:
+        if len(found.encode(errors="replace")) <= _LONGEST:  # the cache says what is wrong with a name that is no text
             return found
         return f"{name}#{blake2b(text.encode(), digest_size=16).hexdigest()}"
 
@@ -213,6 +222,11 @@ def memoized(
     tag: Optional[str], ignore: Union[str, Iterable[str]], key: Optional[Callable[..., str]], lock: float,
 ) -> Any:  # fmt: skip
     """*function*, with a `Cache` for its results."""
+    if not callable(function):
+        raise TypeError(f"memoize: expected a function, got {shortened(function)}")
+    if not (key is None or callable(key)):
+        raise TypeError(f"key={shortened(key)}: expected a function of the arguments that returns the key")
+    stored_tag(tag)  # raises here, and not after each computation
     kinds = function, getattr(function, "__call__", function)  # noqa: B004 - an object may have an async __call__
     if any([inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one) for one in kinds]):
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")

@@ -38,6 +38,13 @@ class CachePending(CacheUse[K, V]):
             """The value of *key*, or *default*."""
             ...
 
+    @staticmethod
+    def _forget_ended(t: Any) -> None:
+        """Delete what processes left that were killed as they computed, whose time is over."""
+        now = _clock()
+        for key in [key for key, until in t.pending.items() if until <= now]:
+            del t.pending[key]
+
     def _known(self, key: Any) -> Any:
         """The value, or `AGAIN`."""
         return self.get(key, AGAIN)

@@ -10,7 +10,7 @@ from typing import Any, Generic, Optional, TypeVar
 from .. import Database, DecodeError, EncodeError, NestedTransaction
 from ..shown import shortened
 from ..tables.compiled.selected import remove_all
-from .entry import HEAD, NEVER, SIZE, listed_at, listed_of, tag_bytes_of, tag_of, until_of
+from .entry import HEAD, NEVER, SIZE, listed_at, listed_of, stored_tag, tag_bytes_of, tag_of, until_of
 from .memoized import task_here
 
 K = TypeVar("K")
@@ -89,10 +89,12 @@ class CacheState(Generic[K, V]):
         return data if data is not None and HEAD.unpack_from(data)[0] > _clock() else None
 
     def _data(self, key: Any, value: V, expire: Optional[float], tag: Optional[str]) -> bytes:
-        stored = b"" if tag is None else _tag_bytes(tag)
-        head = HEAD.pack(until_of(expire), self._round, len(stored)) + stored
+        stored = stored_tag(tag)
+        return HEAD.pack(until_of(expire), self._round, len(stored)) + stored + self._encoded(key, value)
+
+    def _encoded(self, key: Any, value: Any) -> bytes:
         try:
-            return head + self._encode(value)
+            return self._encode(value)
         except EncodeError as error:
             raise EncodeError(f"the cache, key {shortened(key)}: {error}", key=key) from error.__cause__
 
@@ -171,7 +173,7 @@ class CacheState(Generic[K, V]):
         """Delete at most so many entries with this tag; returns how many were looked at, and how many deleted."""
         given: Any = tag
         if not isinstance(given, str):
-            raise TypeError(f"evict({tag!r}): expected a tag, which is a text; delete() takes a key")
+            raise TypeError(f"evict({shortened(tag)}): expected a tag, which is a text; delete() takes a key")
         tagged = t.tags.select(prefix=(tag,), limit=most)
         rows = tagged.keys().all()
         if not rows:
@@ -200,11 +202,3 @@ class CacheState(Generic[K, V]):
 def _delete(table: Any, keys: list[Any]) -> None:
     """Delete many records of a table that nothing follows, by a loop of C."""
     remove_all(table, [*map(table._storage.encode_key, keys)], table.__class__._remove)
-
-
-def _tag_bytes(tag: Any) -> bytes:
-    if not isinstance(tag, str):
-        raise TypeError(f"tag={tag!r}: expected a text, or None")
-    if not tag:
-        raise ValueError("tag='': expected a text of at least one character, or None")
-    return tag.encode()

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import Schema, Table
+from ..shown import shortened
 
 
 def tables_for(key: Any) -> type[Schema]:
     """The tables of a cache with keys of the type *key*."""
+    if isinstance(key, str):  # which Python takes for the name of a type
+        raise TypeError(f"keys: {shortened(key)} is a text: expected a type, such as str")
     table: Any = Table
     parts = {
         "entries": table[key, bytes],

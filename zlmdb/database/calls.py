@@ -131,13 +131,16 @@ class Calls(DatabaseState, Generic[S_co]):
         return self._group_commit().awaited(self, fn, kept)
 
     async def _refuse_to_wait(self) -> None:
-        """Raise `NestedTransaction` if the task that runs, or one that waits for it, has a write transaction open."""
+        """Raise `NestedTransaction` if the task that runs, or one that waits for it, has a write transaction open.
+
+        Or if the function has one that runs the event loop.
+        """
         writer = self._open_store.writer
         if writer.owner == threading.get_ident():
             from ..store.asyncfutures import NESTED  # late, as above
             from ..store.knots import is_of_this_task
 
-            if await is_of_this_task(writer.holder_here):
+            if _awaits_in_block(self._open_store) or await is_of_this_task(writer.holder_here):
                 raise errors.NestedTransaction(NESTED)
 
     def _group_commit(self) -> Groups:

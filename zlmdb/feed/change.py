@@ -57,16 +57,14 @@ class Change(Generic[K_co, V_co]):
         entry = self._entry
         if entry.old is None or entry.kind == log.CLEAR:
             return None
-        value: V_co = self._codecs.value(entry.old, self.key)
-        return value
+        return self._codecs.value(entry.old, self.key)
 
     @property
     def new(self) -> Optional[V_co]:
         """The value after, None if there is no record then. Raises `DecodeError` if it does not fit the type."""
         if self._entry.new is None:
             return None
-        value: V_co = self._codecs.value(self._entry.new, self.key)
-        return value
+        return self._codecs.value(self._entry.new, self.key)
 
     @property
     def is_new(self) -> bool:

@@ -16,7 +16,7 @@ from ..numeric import checked_seconds
 from ..schema.contents import tables
 from ..schema.schema import Schema
 from ..schema.undeclared import undeclared
-from ..shown import nearest
+from ..shown import nearest, shortened
 from ..store.catalogue import catalogue_of
 from ..store.transaction import Transaction
 from ..store.transactionstate import Undone
@@ -267,7 +267,7 @@ class Changes(Generic[K, V]):
         def store(raw: Any, handle: Any) -> bool:
             last = log.last(raw, handle)
             if not 0 <= number <= last:
-                raise ValueError(f"acknowledge({number}): the changes of {self._name!r} end with {last}")
+                raise ValueError(f"acknowledge({shortened(number)}): the changes of {self._name!r} end with {last}")
             later = number >= (log.position(raw, handle, name) or 0)
             if later:
                 log.acknowledge(raw, handle, name, number, log.now())
@@ -408,6 +408,9 @@ class Changes(Generic[K, V]):
             t.txn._fail(error, table=self._name)
 
     def _check_own(self, t: Schema) -> None:
+        given: Any = t
+        if not isinstance(given, Schema):
+            raise TypeError(f"t={shortened(given)}: expected what `with db.write() as t:` gives, or None")
         if t.txn._store is not self._db._open_store:
             raise ValueError("t is a transaction of another database: give one of that which the changes are of")
 
@@ -450,7 +453,9 @@ def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
         if table == attribute or table is cls:
             return attribute, storage.name
     if not isinstance(table, str):
-        raise TypeError(f"changes({table!r}): give the name of a table, or the class by which the schema declares it")
+        raise TypeError(
+            f"changes({shortened(table)}): give the name of a table, or the class by which the schema declares it"
+        )
     for attribute, (_, storage) in db._storages.items():
         if storage.name == table:
             return attribute, table

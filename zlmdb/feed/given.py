@@ -13,7 +13,7 @@ def check_number(given: Any, what: str, meant: str) -> None:
     """Raise TypeError or ValueError unless *given* is a whole number, 0 or more. *what* is it, as it is *meant*."""
     check_whole(given, what, meant)
     if given < 0:
-        raise ValueError(f"{what}{given!r}{_end(what)}: expected {meant}")
+        raise ValueError(f"{what}{shortened(given)}{_end(what)}: expected {meant}")
 
 
 def check_whole(given: Any, what: str, meant: str) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Optional
 
 from ..numeric import is_whole
+from ..shown import shortened
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,18 @@ class Feed:
         count = self.max_count
         if count is not None:
             if not is_whole(count):
-                raise TypeError(f"Feed(max_count={count!r}): expected a number of changes")
+                raise TypeError(f"Feed(max_count={shortened(count)}): expected a number of changes")
             if count < 0:
-                raise ValueError(f"Feed(max_count={count}): expected 0 or more")
+                raise ValueError(f"Feed(max_count={shortened(count)}): expected 0 or more")
         age: Any = self.max_age
         if age is not None:
             if not isinstance(age, timedelta):
-                raise TypeError(f"Feed(max_age={age!r}): expected a timedelta, such as timedelta(days=7)")
+                raise TypeError(f"Feed(max_age={shortened(age)}): expected a timedelta, such as timedelta(days=7)")
             if age < timedelta(0):
-                raise ValueError(f"Feed(max_age={age}): expected a positive time")
+                raise ValueError(f"Feed(max_age={shortened(age)}): expected a positive time")
         given: Any = self.acknowledged
         if not isinstance(given, bool):
-            raise TypeError(f"Feed(acknowledged={given!r}): expected True or False")
+            raise TypeError(f"Feed(acknowledged={shortened(given)}): expected True or False")
 
     @property
     def keeps_all(self) -> bool:
@@ -53,5 +54,5 @@ def policy(declared: object, cls: str) -> Optional[Feed]:
     if declared is True:
         return Feed()
     if not isinstance(declared, Feed):
-        raise TypeError(f"{cls}: feed={declared!r}: expected True, or zlmdb.Feed(...)")
+        raise TypeError(f"{cls}: feed={shortened(declared)}: expected True, or zlmdb.Feed(...)")
     return declared

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from ..engines import Handle, Transaction
+from ..shown import shortened
 from ..store.catalogue import catalogue_of
 from ..store.slots import Slot
 from ..store.store import OpenSpace, Store
@@ -54,6 +55,9 @@ def drop_feed(store: Store, table: str, timeout: Optional[float]) -> int:
     """Drop the change feed of a table; returns the number of its last change. Raises `KeyError` if there is none."""
     from ..feed import log as feeds  # late: few programs use a feed
 
+    given: Any = table
+    if not isinstance(given, str):
+        raise TypeError(f"drop_feed({shortened(given)}): expected the name of a table in the file")
     catalogue = catalogue_of(store)
 
     def work(txn: Transaction, open_space: OpenSpace) -> int:

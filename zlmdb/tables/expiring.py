@@ -60,6 +60,7 @@ class Kinds:
         self.ttl = expiry.ttl
         self.time_of = time_of
         self.cut_at = CUTS[key]
+        self.behind = b""  # the entry after which writes go on to delete
         self._made: dict[type, type] = {}
 
     def __call__(self, cls: type) -> type:
@@ -199,7 +200,7 @@ class Expiring(Table[Any, Any]):
         else:
             super()._write(key, encoded, value, data)
         if self._some:
-            self._sweep(self._expired(_PER_WRITE))
+            self._sweep_some()
         if self._has_expired(stored):
             self._filter()
 
@@ -250,6 +251,16 @@ class Expiring(Table[Any, Any]):
     def _expired(self, most: int, behind: bytes = b"") -> list[tuple[bytes, bytes]]:
         """`_first_expired`, whether or not reading is filtered."""
         return self._plainly(lambda: self._first_expired(most, behind)) if self._some else []
+
+    def _sweep_some(self) -> None:
+        """Delete a few of the expired records: after those that something held the last time, or from the first on."""
+        expires = self._expires
+        found = self._expired(_PER_WRITE, expires.behind)
+        swept = self._sweep(found)
+        if len(found) < _PER_WRITE:
+            expires.behind = b""
+        elif swept < len(found):
+            expires.behind = found[-1][0]
 
     def _sweep(self, found: Sequence[tuple[bytes, bytes]]) -> int:
         """Delete the expired records *found*; returns their number. What something refuses to let go stays."""

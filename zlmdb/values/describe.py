@@ -111,6 +111,8 @@ class Reader:
 
     def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Shape]:
         """The shape of a list, set, tuple or dict; None for any other class."""
+        if not is_a(origin, abc.Hashable):
+            return None
         label = typename(annotation)
         items = [*args, Any, Any]
         if origin in LISTS:
@@ -159,8 +161,6 @@ class Reader:
 
     def model(self, annotation: Any, cls: Any, args: tuple[Any, ...], where: str) -> Shape:
         """The shape of any other class: an Enum, or a model class."""
-        if annotation in self.records:
-            return self.records[annotation]
         if is_a(cls, str):
             raise TypeError(
                 f"{where}: Python before 3.11 does not look up a name inside of list[...] and the like: "
@@ -169,6 +169,8 @@ class Reader:
         if not is_a(cls, type):
             advice = ": write the name of the class" if typename(annotation).endswith("Self") else ""
             raise TypeError(f"{where}: {typename(annotation)} is not a type that can be stored{advice}")
+        if annotation in self.records:
+            return self.records[annotation]
         if issubclass(cls, enum.Enum):
             return enum_choice(cls)
         record, listed = model_record(cls, where)
