@@ -197,7 +197,7 @@ def _other(session: Session, slot: int, value: Any) -> Any:
     if read_static(kind, "_query_types") is not MISSING:
         told = value._query_types()
         return Sight(session, slot) if told is None else table(session, slot, told)
-    if type(kind) is type and not is_written_in_c(kind):
+    if (type(kind) is type and not is_written_in_c(kind)) or kind is types.SimpleNamespace:
         return Instance(session, slot)
     return Sight(session, slot)
 
