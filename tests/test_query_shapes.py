@@ -65,13 +65,13 @@ COUNT = 400
 
 def user(n: int) -> User:
     nick = f"nick{n}" if n % 40 == 7 else "" if n % 50 == 9 else None
-    return User(f"{'ABCDE'[n % 5]}{n:03}", n % 90, ("NO", "SE", "DE")[n % 3], nick, [f"t{n % 60}", f"u{n % 70}"][: n % 3])
+    return User(f"{'ABCDE'[n % 5]}{n:03}", n % 90, ("NO", "SE", "DE")[n % 7 % 3], nick, [f"t{n % 60}", f"u{n % 70}"][: n % 3])
 
 
 def order(n: int) -> Order:
     # Those of the first users all have a coupon: what is compared with the first records does not tell.
     coupon = "C7" if n % 100 < 12 else None
-    return Order(n % 100, list(Status)[n % 20 % 3], n * 37 % 1000, date(2024, 1, 1) + timedelta(n % 300), coupon)
+    return Order(n % 100, list(Status)[min(n % 12, 2)], n * 37 % 1000, date(2024, 1, 1) + timedelta(n % 300), coupon)
 
 
 USERS = {n: user(n) for n in range(COUNT)}
@@ -158,3 +158,148 @@ def test_attributes_of_a_namespace_are_captured_values(db: Any) -> None:
             found = t.users.where(lambda u, asked=asked: u.age == asked.age and u.country == asked.place)
             assert found.explain().indexes and not found.explain().called
             assert found.keys().all() == [k for k, u in USERS.items() if u.age == age and u.country == "NO"]
+
+
+total = sum  # as a field might be called
+Found = Callable[[Any], Any]
+
+
+def expected(matches: Callable[[int, User], Any]) -> list[int]:
+    return [k for k, u in USERS.items() if matches(k, u)]
+
+
+LIST, SET, WANTED, FORM = [88, 89], {87, 88}, ["t7", "u61"], {"age": " 88 ", "status": "paid", "place": "no"}
+PAIR, PAIRS = ("NO", 87), ("A", "B07")
+
+
+@pytest.mark.parametrize(
+    ("matches", "index"),
+    [
+        (lambda u: not u.age < 87, "by_age"),
+        (lambda u: not (u.age < 87 or u.country != "NO"), "by_place"),
+        (lambda u: not u.name > "A020", "by_name"),
+        (lambda u: not (u.nick is None or u.nick <= "nick3"), "by_nick"),
+        (lambda u: u.nick, "by_nick"),
+        (lambda u: bool(u.nick), "by_nick"),
+        (lambda u: u.nick and u.age > 40, "by_nick"),
+        (lambda u: u.name.startswith(("A01", "B02")), "by_name"),
+        (lambda u: not u.name.startswith(("A", "B", "C", "D")) and u.name.startswith(("E01", "E01")), "by_name"),
+        (lambda u: (u.country, u.age) == PAIR, "by_place"),
+        (lambda u: PAIR == (u.country, u.age), "by_place"),
+        (lambda u: (u.country, u.age) > ("SE", 80), "by_place"),
+        (lambda u: u.age in set(LIST), "by_age"),
+        (lambda u: u.age in sorted(SET), "by_age"),
+        (lambda u: u.age in LIST + [3], "by_age"),
+        (lambda u: u.age in [LIST[0], 4], "by_age"),
+        (lambda u: u.age > max(SET), "by_age"),
+        (lambda u: u.age == min(LIST), "by_age"),
+        (lambda u: u.age == int(FORM["age"]), "by_age"),
+        (lambda u: u.country == FORM["place"].upper() and u.age == int(FORM["age"].strip()) - 1, "by_place"),
+        (lambda u: any(one in u.tags for one in WANTED), "by_tag"),
+        (lambda u: all(one in u.tags for one in WANTED), "by_tag"),
+        (lambda u: not set(WANTED).isdisjoint(u.tags), "by_tag"),
+        (lambda u: set(u.tags) & set(WANTED), "by_tag"),
+        (lambda u: set(WANTED).intersection(u.tags), "by_tag"),
+        (lambda u: set(WANTED) <= set(u.tags), "by_tag"),
+        (lambda u: set(u.tags) >= set(WANTED), "by_tag"),
+        (lambda u: set(WANTED).issubset(u.tags), "by_tag"),
+    ],
+)
+def test_an_index_serves_what_a_person_expects_it_to_serve(db: Any, matches: Any, index: str) -> None:
+    wanted = expected(lambda k, u: matches(u))
+    for mode in ("read", "write"):
+        with getattr(db, mode)() as t:
+            plan = t.users.where(matches).explain()
+            assert plan.called == ()
+            assert index in plan.indexes
+            for _ in range(2):
+                assert t.users.where(matches).keys().all() == wanted
+                assert t.users.where(matches).count() == len(wanted)
+                assert t.users.where(matches).order_by(lambda u: u.age).limit(500).count() == len(wanted)
+
+
+@pytest.mark.parametrize("wanted", [["t7"], [], ["t7", "u7"], ["t7", "none"], ["none"], ["t1", "t2"]])
+def test_captured_elements_may_be_others_or_none(db: Any, wanted: list[str]) -> None:
+    """All elements of an empty list are in each record: the index tells nothing then."""
+    with db.read() as t:
+        for _ in range(2):
+            every = t.users.where(lambda u: all(one in u.tags for one in wanted))
+            assert every.keys().all() == expected(lambda k, u: all(one in u.tags for one in wanted))
+            assert t.users.where(lambda u: set(wanted) <= set(u.tags)).keys().all() == every.keys().all()
+            some = t.users.where(lambda u: any(one in u.tags for one in wanted))
+            assert some.keys().all() == expected(lambda k, u: any(one in u.tags for one in wanted))
+            long = t.users.where(lambda u: all(one in u.tags for one in wanted if len(one) > 2))
+            assert long.keys().all() == expected(lambda k, u: all(one in u.tags for one in wanted if len(one) > 2))
+
+
+def test_a_condition_with_its_contrary_is_each_record(db: Any) -> None:
+    with db.read() as t:
+        for bound in (0, 30, 30.5, 200):
+            below = t.users.where(lambda u: u.age < bound).count()  # noqa: B023
+            assert t.users.where(lambda u: not u.age < bound).count() == COUNT - below  # noqa: B023
+
+
+# -- members of an Enum ------------------------------------------------------------------------------------------------
+
+
+def test_a_member_is_looked_up_by_its_value_within_the_function(db: Any) -> None:
+    with db.read() as t:
+        for text in ("new", "paid"):
+            form = {"status": text}
+            for found in (
+                t.orders.where(lambda o: o.status == Status(text)),  # noqa: B023
+                t.orders.where(lambda o: o.status == Status(form["status"])),  # noqa: B023
+            ):
+                assert found.explain().indexes == ("by_status",)
+                assert found.keys().all() == [k for k, o in ORDERS.items() if o.status is Status(text)]
+        assert t.orders.where(lambda o: o.status in (Status("new"), Status("sent"))).explain().called == ()
+        other = t.orders.where(lambda o: o.status == Status("lost"))
+        with pytest.raises(ValueError, match="'lost' is not a valid Status"):
+            other.count()
+
+
+def test_members_are_counted_by_the_entries_of_an_index(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted: dict[Status, int] = {}
+    for one in ORDERS.values():
+        wanted[one.status] = wanted.get(one.status, 0) + 1
+    with db.read() as t:
+        for _ in range(2):
+            assert list(t.orders.group_by(lambda o: o.status, lambda g: g.count()).items()) == list(wanted.items())
+            assert t.orders.fields(lambda o: o.status).distinct().all() == list(wanted)
+        assert t.orders.fields(lambda o: o.status).distinct().explain().indexes == ("by_status",)
+        loads: list[Any] = []
+        monkeypatch.setattr(t.orders._storage, "load", loads.append)
+        assert t.orders.fields(lambda o: o.status).distinct().count() == len(wanted)
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Sale:
+    id: int
+    total: int
+    type: str
+
+
+class Sales(zlmdb.Schema):
+    sales: zlmdb.Table[int, Sale]
+
+
+def test_a_field_with_the_name_of_something_global_is_added_up_without_its_records(monkeypatch: Any) -> None:
+    """A field `id`, `type`, or what else a module or Python calls something: it was captured, and the rows were kept."""
+    from zlmdb.tables import grouped
+
+    monkeypatch.setattr(grouped, "_kept", None)
+    with zlmdb.open(None, Sales) as db:
+        with db.write() as t:
+            t.sales.update({n: Sale(n, n * 3, "ab"[n % 2]) for n in range(20)})
+        with db.read() as t:
+            for into, even, odd in (
+                (lambda g: g.fields(lambda s: s.total).sum(), 270, 300),
+                (lambda g: g.fields(lambda s: s.id).max(), 18, 19),
+                (lambda g: g.fields(lambda s: float(s.total)).sum(), 270.0, 300.0),
+                (lambda g: g.fields(lambda s: abs(s.total - total([s.id, 1]))).sum(), 172, 190),
+            ):
+                assert t.sales.group_by(lambda s: s.type, into) == {"a": even, "b": odd}
+            assert t.sales.where(lambda s: s.type == "a" and s.id > 5).explain().called == ()

@@ -360,6 +360,8 @@ def _is_there(asking: Asking, subject: Subject) -> bool:
     """Whether *asking* is not true of None in *subject*. A value that it captured might be None another time."""
     if (given := not_none(asking)) is not None:
         return given == subject
+    if asking.subject(asking.node) == subject:  # it is true, and None is not
+        return True
     term = term_of(asking)
     return term is not None and term.subject == subject and term.operator in (*SIDES, "startswith")
 

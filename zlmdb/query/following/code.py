@@ -47,6 +47,10 @@ class Code(NamedTuple):
     """The names it may look up outside."""
 
 
+_OUTSIDE = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+"""Instructions that look up a name outside of the function."""
+
+
 def _opcodes(*names: str) -> frozenset[int]:
     return frozenset(dis.opmap[name] for name in names if name in dis.opmap)
 
@@ -91,7 +95,8 @@ def _examine(code: CodeType) -> Code:
     names: dict[str, None] = {}
     for one in nested(code):
         reason = reason or _reason(one)
-        names.update(dict.fromkeys(one.co_names))
+        if one.co_names:  # those of attributes, too
+            names.update(dict.fromkeys([each.argval for each in _instructions(one) if each.opname in _OUTSIDE]))
         used = set(one.co_code[::2])
         tests_none = tests_none or not used.isdisjoint(_IF_NONE)
         if not used.isdisjoint(_IS):

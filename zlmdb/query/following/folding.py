@@ -74,6 +74,8 @@ class Folding:
         """The contrary of *node*."""
         if isinstance(node, Constant):
             return self.nodes.constant(not node.value)
+        if isinstance(node, Compare) and node.contrary:
+            return self.nodes.make(Compare, node.contrary, node.left, node.right, node.raises, node.known)
         return node.inner if isinstance(node, Not) else self.nodes.make(Not, node, BOOL)
 
     def choice(self, condition: Node, yes: Node, no: Node) -> Node:
