@@ -303,3 +303,62 @@ def test_a_field_with_the_name_of_something_global_is_added_up_without_its_recor
             ):
                 assert t.sales.group_by(lambda s: s.type, into) == {"a": even, "b": odd}
             assert t.sales.where(lambda s: s.type == "a" and s.id > 5).explain().called == ()
+
+
+class Settings:
+    status = Status.NEW
+
+    def __init__(self, status: Any) -> None:
+        self.wanted = status
+
+    def fits(self, order: Order) -> bool:
+        return order.status is self.wanted
+
+
+class Slotted:
+    __slots__ = ("wanted",)
+
+    def __init__(self, wanted: Any) -> None:
+        self.wanted = wanted
+
+
+MODULE = types.ModuleType("models")
+MODULE.Status = Status  # type: ignore[attr-defined]
+
+
+def test_a_member_that_is_an_attribute_may_be_asked_for_by_is(db: Any) -> None:
+    """The function was called for each record, also for ``is models.Status.NEW``."""
+    with db.read() as t:
+        for wanted in (Status.NEW, Status.PAID):
+            here, space, slots = Settings(wanted), types.SimpleNamespace(inner=Settings(wanted)), Slotted(wanted)
+            fits = [k for k, o in ORDERS.items() if o.status is wanted]
+            for found in (
+                t.orders.where(lambda o: o.status is here.wanted),  # noqa: B023
+                t.orders.where(lambda o: o.status is space.inner.wanted),  # noqa: B023
+                t.orders.where(lambda o: o.status is slots.wanted),  # noqa: B023
+            ):
+                assert found.explain().indexes == ("by_status",)
+                assert found.keys().all() == fits
+            assert t.orders.where(here.fits).keys().all() == fits
+        for found in (
+            t.orders.where(lambda o: o.status is MODULE.Status.NEW),
+            t.orders.where(lambda o: o.status is Settings.status),
+        ):
+            assert found.explain().indexes == ("by_status",)
+            assert found.keys().all() == [k for k, o in ORDERS.items() if o.status is Status.NEW]
+
+
+@pytest.mark.parametrize("wanted", [None, "new", 5, Ellipsis, [Status.NEW]])
+def test_an_attribute_that_is_no_member_is_asked_as_python_does(db: Any, wanted: Any) -> None:
+    here, slots = Settings(Status.NEW), Slotted(wanted)
+    with db.read() as t:
+        fits = t.orders.where(lambda o: o.status is here.wanted).count()
+        here.wanted = wanted
+        assert t.orders.where(lambda o: o.status is here.wanted).count() == 0
+        assert t.orders.where(lambda o: o.status is slots.wanted).count() == 0
+        assert t.orders.where(here.fits).count() == 0
+        here.wanted = Status.NEW
+        del slots.wanted
+        assert t.orders.where(lambda o: o.status is here.wanted).count() == fits
+        with pytest.raises(AttributeError):
+            t.orders.where(lambda o: o.status is slots.wanted).count()
