@@ -362,3 +362,25 @@ def test_an_attribute_that_is_no_member_is_asked_as_python_does(db: Any, wanted:
         assert t.orders.where(lambda o: o.status is here.wanted).count() == fits
         with pytest.raises(AttributeError):
             t.orders.where(lambda o: o.status is slots.wanted).count()
+
+
+# -- pages by the last row ---------------------------------------------------------------------------------------------
+
+
+def test_the_next_page_by_the_last_row_of_the_one_before_uses_the_index(db: Any) -> None:
+    with db.read() as t:
+        for way, by in (
+            (lambda k, u: (u.name, k), lambda k, u: (u.name, k)),
+            (lambda k, u: (u.age, k), lambda k, u: (u.age, k)),
+        ):
+            wanted = sorted(USERS, key=lambda k: way(k, USERS[k]))  # noqa: B023
+            for at in (0, 37, 390):
+                k = wanted[at]
+                last = way(k, USERS[k])[0]
+                found = t.users.where(lambda key, u: by(key, u) > (last, k)).order_by(by).limit(7)  # noqa: B023
+                assert found.keys().all() == wanted[at + 1 : at + 8]
+                if at == 390:
+                    assert len(found.explain().indexes) == 1
+                back = t.users.where(lambda key, u: by(key, u) < (last, k))  # noqa: B023
+                assert back.order_by(by, reverse=True).limit(7).keys().all() == wanted[:at][::-1][:7]
+                assert back.count() == at
