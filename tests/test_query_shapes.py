@@ -384,3 +384,40 @@ def test_the_next_page_by_the_last_row_of_the_one_before_uses_the_index(db: Any)
                 back = t.users.where(lambda key, u: by(key, u) < (last, k))  # noqa: B023
                 assert back.order_by(by, reverse=True).limit(7).keys().all() == wanted[:at][::-1][:7]
                 assert back.count() == at
+
+
+def test_what_captured_values_raise_is_raised_only_where_the_function_comes_to_it(db: Any) -> None:
+    """The planner raised it for other values than those of the first query, although no record was asked."""
+    with db.read() as t:
+        for text in ("88", "x", "x", "89"):
+            for _ in range(2):
+                assert t.users.where(lambda u: u.age < 0 and u.age == int(text)).limit(2, 3).first() is None  # noqa: B023
+                assert t.users.where(lambda k, u: u.age < 0 and k == int(text)).first() is None  # noqa: B023
+                assert t.users.where(lambda u: u.age < 0 and u.age > int(text)).all() == []  # noqa: B023
+                if text == "x":
+                    with pytest.raises(ValueError, match="invalid literal"):
+                        t.users.where(lambda u: u.age >= 0 and u.age == int(text)).limit(2, 3).first()  # noqa: B023
+
+
+def test_an_order_that_ends_with_the_key_is_that_of_an_index(db: Any) -> None:
+    with db.read() as t:
+        for by, ordered_by_index in (
+            (lambda k, u: (u.age, k), True),
+            (lambda k, u: (desc(u.age), desc(k)), True),
+            (lambda k, u: (desc(u.age), k), False),
+            (lambda k, u: (u.country, u.age, k), True),
+            (lambda k, u: (u.country, k), False),
+        ):
+            for backwards in (False, True):
+                wanted = sorted(USERS, key=lambda k: by(k, USERS[k]))  # noqa: B023
+                found = t.users.order_by(by, reverse=backwards)
+                for limit, skip in ((7, 0), (7, 33), (1000, 0)):
+                    rows = (wanted[::-1] if backwards else wanted)[skip : skip + limit]
+                    assert found.limit(limit, skip).keys().all() == rows
+                if ordered_by_index:
+                    assert found.limit(7).explain().order.endswith(": from the index")
+                page, seen = found.keys().page(150), list[int]()
+                while page.next is not None:
+                    seen += page.rows
+                    page = found.keys().page(150, page.next)
+                assert [*seen, *page.rows] == (wanted[::-1] if backwards else wanted)

@@ -67,12 +67,10 @@ class Origin(NamedTuple):
     node: Node
 
     def value(self, askings: Sequence[Capturing]) -> Any:
-        """The value for other captured values."""
+        """The value for other captured values; `NOTHING` where it raises."""
         node, parameters = self.node, askings[self.number].parameters
         if isinstance(node, Parameter):
             return parameters[node.number]
-        if node.settled:
-            return node.evaluate(Given((), parameters))
         return members_of(node, parameters)
 
 
