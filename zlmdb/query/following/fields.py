@@ -21,6 +21,7 @@ from .sight import is_constant, node_of, of_the_record
 if TYPE_CHECKING:
     from .linked import Values
     from .recorder import Recorder
+    from .trace import Trace
 
 
 def attribute(recorder: Recorder, name: str) -> Any:

@@ -101,7 +101,9 @@ class _Rows(Opaque):
 
     def _unread(self) -> Any:
         """End the way, since what is read of records that refer is not said."""
-        self.zlmdb_session.block(f"a selection of {self._node!r} that nothing reads: write .all(), .first() or .count()")
+        self.zlmdb_session.block(
+            f"a selection of {self._node!r} that nothing reads: write .all(), .first() or .count()"
+        )
 
 
 class Records(_Rows):

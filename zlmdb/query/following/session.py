@@ -34,6 +34,7 @@ from .recorder import Recorder, recorded
 from .seen import sight
 from .trace import Trace
 
+
 def _attribute(holder: Any, name: str) -> Any:
     """What *holder* has as *name*, if that is found without running code that somebody wrote."""
     if isinstance(holder, enum.EnumMeta) or kind_of(holder) is type:
