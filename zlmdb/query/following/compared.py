@@ -43,8 +43,8 @@ _AWARE = (datetime, time)
 def compared(recorder: Recorder, operator: str, other: Any) -> Any:
     """What ``recorder operator other`` gives."""
     trace, left = recorder.zlmdb_trace, recorder.zlmdb_node
-    if type(other) is tuple and isinstance(left, Parameter) and kind_of(trace.values[left.number]) is tuple:
-        parts = None if trace.texts or _is_searched(3) else iterated(recorder)
+    if kind_of(other) is tuple and isinstance(left, Parameter) and kind_of(trace.values[left.number]) is tuple:
+        parts: Any = None if trace.texts or _is_searched(3) else iterated(recorder)
         if parts is not None and type(parts) is not Elements:  # part by part, as Python does where both are written out
             return Compare.functions[operator](tuple(parts), other)
     quick = type(other) in _QUICK and not trace.texts  # a text with a mark is another one each time

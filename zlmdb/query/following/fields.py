@@ -165,7 +165,7 @@ class Bound:
         arguments = tuple([text_of(trace, one, frame) for one in (*args, *kwargs.values())])
         sure = base(known.cls) in METHODS and known.cls is not None
         result = result_of(known, name) if sure else UNKNOWN
-        if name == "startswith" and known.cls is str and len(arguments) == 1 and is_texts(arguments[0]):
+        if name == "startswith" and known.cls is str and [is_texts(one) for one in arguments] == [True]:
             return trace.recorded(begins_with_one(trace, holder, arguments[0]))
         if name == "get" and len(args) > 1:
             result = with_default(known, arguments[1].known)
@@ -206,7 +206,7 @@ _FEW_TEXTS = 16
 def is_texts(node: Node) -> bool:
     """Whether *node* is a constant tuple of some texts."""
     value: Any = node.value if isinstance(node, Constant) else None
-    return type(value) is tuple and 0 < len(value) <= _FEW_TEXTS and all([type(one) is str for one in value])
+    return kind_of(value) is tuple and 0 < len(value) <= _FEW_TEXTS and all([type(one) is str for one in value])
 
 
 def begins_with_one(trace: Trace, holder: Node, texts: Any) -> Node:

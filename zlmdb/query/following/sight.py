@@ -34,7 +34,7 @@ class Seen:
 def node_of(trace: Trace, value: Any) -> Node:
     """The expression of *value*, which the function made or holds. Ends the way where there is none."""
     kind = kind_of(value)
-    if getattr(kind, "zlmdb_node", None) is not None and not isinstance(value, Seen):
+    if getattr(kind, "zlmdb_node", None) is not None and not issubclass(kind, Seen):
         if value.zlmdb_trace is not trace:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
