@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 import zlmdb
-from zlmdb import ForeignKey, Index, Table
+from zlmdb import ForeignKey, Index, Table, desc
 
 from .answers import CODECS, FLAT
 
@@ -75,6 +75,8 @@ def db(request: Any) -> Iterator[Any]:
 ORDERS: dict[str, Callable[[Any], Callable[..., Any]]] = {
     "by all that are referred to": lambda t: lambda b: t.authors[b.author].name,
     "by an index": lambda t: lambda b: t.authors[b.author].born,
+    "by all, the greatest first": lambda t: lambda b: desc(t.authors[b.author].name),
+    "by an index, the greatest first": lambda t: lambda b: desc(t.authors[b.author].born),
     "of a function of the key, too": lambda t: lambda k, b: t.authors[b.author].born,
     "of floats": lambda t: lambda b: t.authors[b.author].weight,
     "of what may be None": lambda t: lambda b: t.authors[b.author].nick or "",
@@ -116,6 +118,9 @@ def test_the_index_of_the_link_finds_them(db: Any) -> None:
             by_born = t.books.order_by(lambda b: t.authors[b.author].born, reverse=True).limit(5).explain()
             assert by_born.indexes == ("by_author",)
             assert "by index by_born" in by_born.read[0]
+            last = t.books.order_by(lambda b: desc(t.authors[b.author].born)).limit(5).explain()
+            assert (last.indexes, last.ordered) == (("by_author",), True)
+            assert "by index by_born" in last.read[0]
         for other in ("of floats", "of no link that the database keeps", "of a link that may be None"):
             assert t.books.order_by(ORDERS[other](t)).limit(5).explain().indexes == ()
         assert t.books.order_by(lambda b: t.authors[b.author].name).explain().indexes == ()

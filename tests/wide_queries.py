@@ -36,7 +36,7 @@ CONDITIONS = [
     "v.ref == n", "v.ref in ns", "(v.ref is not None and v.ref in t.owners)", "(v.ref is not None and v.ref in t.owners and t.owners[v.ref].country == c)", "(v.ref is not None and v.ref in t.owners and t.owners[v.ref].name.casefold() == w.casefold())",
     "(v.ref in t.owners and t.owners[v.ref].age is None if v.ref is not None else n > 2)", "(v.ref is not None and t.owners.get(v.ref) is not None)",
     "(v.ref is not None and v.ref in t.owners and t.owners[v.ref].boss is not None and t.owners[v.ref].boss in t.owners and t.owners[t.owners[v.ref].boss].country == c)",
-    "v.until is None", "(v.n, v.name) > (n, w)", "(v.n, v.name) == (n, w)", "(v.day, v.n) <= (day, n)", "(v.kind is Kind.A or v.kind is Kind.B) and v.m == n", "v.n % 2 == n % 2", "v.n + 1 == n", "True", "False", "n > 2", "loop(v)", "own.holds(v)", "v.n == own.number", "len(v.name) == n",
+    "v.until is None", "(v.n, v.name) > (n, w)", "(v.n, v.name) < (n, w)", "(v.day, v.n) > (day, n)", "not v.n < n", "not v.name > w", "not (v.n < n or v.day > day)", "v.name.startswith((w[:1], 'b'))", "(v.n, v.day) == pair", "pair < (v.n, v.day)", "all(one in v.tags for one in ws)", "any(one in v.tags for one in ws)", "not set(ws).isdisjoint(v.tags)", "set(ws) <= set(v.tags)", "set(v.tags) & set(ws)", "v.kind == Kind(kind.value)", "v.n in set(ns)", "v.n in sorted(ns)", "(v.n, v.name) == (n, w)", "(v.day, v.n) <= (day, n)", "(v.kind is Kind.A or v.kind is Kind.B) and v.m == n", "v.n % 2 == n % 2", "v.n + 1 == n", "True", "False", "n > 2", "loop(v)", "own.holds(v)", "v.n == own.number", "len(v.name) == n",
     "(v.n != 0 and 10 // v.n > n)", "(len(v.tags) > 0 and v.tags[0] == x)", "(v.n and 12 % v.n == 0)", "(v.tags and min(v.tags) <= x)", "(n not in (0, 1) and 9 // n > v.n)", "next((one for one in v.tags if one > x), None) is None", "max(v.tags, default='') > x",
     "(v.m if v.m is not None else v.n) == n", "(v.n == n) is (v.m == n)", "(v.n == n) == (v.m is None)", "(v.m, v.n) == (n, 2)", "(v.m, v.ref) in ((n, 1), (None, n))", "v.name in w", "w in v.name", "v.name + 'x' == w + 'x'", "not (v.n > n or v.m is None)", "v.n > n or v.n == 1 or v.m == n or x in v.tags", "n in (v.n, v.m, v.ref)", "(v.home.zip if v.home and v.home.zip else n) > 2", "v.at is not None and v.at.hour == 12", "sum(1 for one in v.tags if one == x) > 1", "v.n.__class__ is int", "isinstance(v.m, int)", "v.day < day <= date(2000, 1, 2)", "v.cost == v.price", "v.m == v.n", "v.name == v.name.casefold()", "(v.home is not None and v.home == type(v.home)(c))", "(v.n, v.m is None) in ((n, True), (2, False))",
 ]
@@ -67,7 +67,7 @@ OF_KEYS = {
 }
 ORDERS = [
     "v.n", "desc(v.n)", "-v.n", "(v.n, v.name)", "(desc(v.n), v.name)", "(v.kind.value, desc(v.day))", "v.name", "v.name.casefold()", "desc(v.name)", "(v.day, desc(v.name))", "v.day", "desc(v.day)", "(desc(v.day), desc(v.name))", "(desc(v.day), v.name)", "v.price", "(v.m is None, v.m or 0)", "(v.m is None, desc(v.m or 0), v.n)",
-    "(v.m is not None, v.n)", "fold(v.name)", "(fold(v.name), v.n)", "(v.n, k)", "k", "desc(k)", "(v.n % 3, desc(k))", "len(v.tags)", "(v.home is None, v.home.city if v.home else '')", "(v.home.city if v.home else 'z')", "v.tags", "own.key(v)", "(v.n, -v.price)", "desc((v.n, v.name))", "loop(v)", "(v.n, v.cost is None, v.cost or 0.0)", "(v.at is None, v.at or at)",
+    "(v.m is not None, v.n)", "fold(v.name)", "(fold(v.name), v.n)", "(v.n, k)", "(desc(v.n), desc(k))", "(desc(v.n), k)", "(v.day, k)", "(desc(v.day), desc(k))", "(v.day, v.name, k)", "k", "desc(k)", "(v.n % 3, desc(k))", "len(v.tags)", "(v.home is None, v.home.city if v.home else '')", "(v.home.city if v.home else 'z')", "v.tags", "own.key(v)", "(v.n, -v.price)", "desc((v.n, v.name))", "loop(v)", "(v.n, v.cost is None, v.cost or 0.0)", "(v.at is None, v.at or at)",
     "(t.owners[v.ref].name if v.ref is not None and v.ref in t.owners else '')", "(v.ref is None or v.ref not in t.owners, t.owners[v.ref].country if v.ref is not None and v.ref in t.owners else '')", "n", "(n, v.n)", "v.n if n > 2 else -v.n", "t.owners[v.who].name", "t.places[v.place].name", "desc(t.owners[v.who].name)", "(t.owners[v.who].country, v.n)", "t.places[v.place].country", "v.who", "v.place",
 ]
 ORDERS_LATER = ["v.dec", "(v.size is None, v.size or '')", "v.span", "desc(v.span)", "v.raw", "v.now", "(v.now, desc(v.n))", "(v.flag, v.n)", "(v.flag, desc(v.n))", "desc(v.dec)", "(v.uid is None, v.uid or uid)", "(v.raw, v.n)"]
@@ -203,7 +203,7 @@ class Own:
         return (value.n % 3, value.name)
 
 
-GIVEN = ("q", "n", "w", "x", "c", "ns", "ws", "kind", "kinds", "day", "at", "dec", "uid", "own")
+GIVEN = ("q", "n", "w", "x", "c", "ns", "ws", "kind", "kinds", "day", "at", "dec", "uid", "own", "pair")
 
 
 class Text(str):
@@ -230,6 +230,7 @@ ODD: dict[str, list[Any]] = {
     "at": [MOMENTS[2].astimezone(EAST), datetime.max.replace(tzinfo=timezone.utc), datetime.min.replace(tzinfo=timezone.utc), datetime.min.replace(tzinfo=EAST), datetime(2000, 1, 1), date(2000, 1, 1)],
     "dec": [Decimal("Infinity"), Decimal("1E+400"), Decimal("NaN"), 1.5, 7, Decimal("1.5000000000000000000000000000001"), Decimal("-0")],
     "kind": ["a", None, Number.TWO],
+    "pair": [(2,), (2.0, date(2000, 1, 1)), (None, date.min), (float("nan"), date.max), [2, date.min], (Number.TWO, datetime(2000, 1, 1)), ()],
     "kinds": [{"a": 1}, [Kind.A, "b"], Kind, (None, Kind.C)],
 }  # fmt: skip
 
@@ -243,6 +244,7 @@ def given_of(chance: Random, odd: float = 0.25) -> dict[str, Any]:
         "ws": chance.choice([("a", "b"), ["", "ab"], {"stra\u00dfe"}, (), {"a": 1, "": 2}]),
         "kind": kind, "kinds": chance.choice([{kind}, (Kind.B, kind), []]), "day": chance.choice(DAYS),
         "at": chance.choice(MOMENTS), "dec": chance.choice(DECS), "uid": chance.choice(UIDS), "own": Own(n), "q": chance.choice(ODD["q"]),
+        "pair": (n, chance.choice(DAYS)),
     }  # fmt: skip
     if chance.random() < odd:
         name = chance.choice(list(ODD))

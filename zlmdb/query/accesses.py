@@ -65,6 +65,8 @@ class IndexFacts(NamedTuple):
     unique: bool
     several: bool = False
     where: tuple[Any, ...] = ()  # of `Asking`
+    then_by_key: bool = False
+    """Whether entries of one index key are in an order of the primary keys that Python has, too."""
 
 
 ONE_SIDED = 6
@@ -319,6 +321,8 @@ def order_access(
 
     *tied*: what is equal in that order may come in another one, and the index may be read backwards for it.
     """
+    if len(subjects) > 1 and subjects[-1] in _KEYS and index.then_by_key:
+        return _then_by_key(order_access(index, subjects[:-1], askings, tied=tied), subjects)
     usable = not index.several and _all_present(index.parts, askings)
     if not usable or () in subjects or (index.where and not has_all(index, askings)):
         return None
@@ -351,6 +355,20 @@ def order_access(
     return None
 
 
+_KEYS = ((KEY,), (DESCENDING, KEY))
+
+
+def _then_by_key(access: Optional[Access], subjects: tuple[Subject, ...]) -> Optional[Access]:
+    """*access*, of all but the last of *subjects*, which is the key: what is equal in it is in the order of the keys.
+
+    It is so in whole keys of an index, which is read the other way round for the opposite order of both.
+    """
+    if access is None or access.flipped is (subjects[-1] == (KEY,)):
+        return None
+    whole = len(access.equal) + len(subjects) - 1 == len(access.facts.parts)
+    return access._replace(ties=0, signs=(*access.signs, 1)) if whole else None
+
+
 def _all_present(parts: Sequence[Part], askings: Sequence[Asking]) -> bool:
     """Whether no record that *askings* want has None in one of *parts*, whatever values they have captured."""
     return all([part.present or any([_is_there(one, part.subject) for one in askings]) for part in parts])
@@ -360,6 +378,8 @@ def _is_there(asking: Asking, subject: Subject) -> bool:
     """Whether *asking* is not true of None in *subject*. A value that it captured might be None another time."""
     if (given := not_none(asking)) is not None:
         return given == subject
+    if asking.subject(asking.node) == subject:  # it is true, and None is not
+        return True
     term = term_of(asking)
     return term is not None and term.subject == subject and term.operator in (*SIDES, "startswith")
 

@@ -42,7 +42,8 @@ def _implied(given: Sequence[Asking], wanted: Asking) -> bool:
         return any([implied(given, [wanted.of(one) for one in conjuncts(way)]) for way in node.conditions])
     terms = [term for term in map(term_of, given) if term is not None]
     if (subject := not_none(wanted)) is not None:
-        return any([term.subject == subject and _says_something(term) for term in terms])
+        true = any([one.subject(one.node) == subject for one in given])
+        return true or any([term.subject == subject and _says_something(term) for term in terms])
     term = term_of(wanted)
     return term is not None and any([one.subject == term.subject and _covers(one, term) for one in terms])
 

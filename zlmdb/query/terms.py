@@ -9,7 +9,7 @@ from typing import Any, Optional, Protocol, Union
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from .following import Given, Node
-from .following.known import CONTAINERS, Known, is_bare_enum, is_enum, kind_of
+from .following.known import CONTAINERS, NONE, PLAIN, SOMETHING, Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
 from .following.nodes import Argument, Constant, Parameter, Variable
 from .following.operations import (
@@ -18,6 +18,7 @@ from .following.operations import (
     Binary,
     Choice,
     Compare,
+    Display,
     Each,
     IsNone,
     Item,
@@ -66,13 +67,11 @@ class Origin(NamedTuple):
     node: Node
 
     def value(self, askings: Sequence[Capturing]) -> Any:
-        """The value for other captured values."""
+        """The value for other captured values; `NOTHING` where it raises."""
         node, parameters = self.node, askings[self.number].parameters
         if isinstance(node, Parameter):
             return parameters[node.number]
-        if node.settled or _is_values(node):
-            return node.evaluate(Given((), parameters))
-        return value_of(node, parameters)
+        return members_of(node, parameters)
 
 
 class Term(NamedTuple):
@@ -225,7 +224,7 @@ def _of_other_members(asking: Asking, node: Compare) -> Optional[Term]:
 def _compared(asking: Asking, node: Compare) -> Optional[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
-        subject, value = asking.subject(left), _members(right, asking)
+        subject, value = asking.subject(left), members_of(right, asking.parameters, still=asking.still)
         if subject is not None and type(value) in MEMBERS and len(value) <= CAP:
             return Term(subject, "in", tuple(value), node, Origin(asking.number, right))
         return None
@@ -250,6 +249,12 @@ def element_terms(asking: Asking) -> list[Term]:
         if not subject or value is None or value is NOTHING:
             return []
         return [Term((*subject, ELEMENT), "==", value, node, Origin(asking.number, node.left))]
+    wanted = wanted_of(node)
+    if wanted is not None and (subject := asking.subject(wanted.field)):
+        among = members_of(wanted.values, asking.parameters, still=asking.still)
+        if type(among) in MEMBERS and (among or not wanted.every) and len(among) <= CAP:
+            return [Term((*subject, ELEMENT), "in", tuple(among), node, Origin(asking.number, wanted.values))]
+        return []
     if not isinstance(node, Apply) or node.function.value is not any or len(node.arguments) != 1:
         return []
     each = node.arguments[0]
@@ -259,6 +264,53 @@ def element_terms(asking: Asking) -> list[Term]:
     inner = asking._replace(elements={**asking.elements, each.variable: (*subject, ELEMENT)})
     found = [term_of(inner.of(one)) for part in (each.condition, each.value) for one in conjuncts(part)]
     return [term._replace(node=node) for term in found if term is not None]
+
+
+class Wanted(NamedTuple):
+    """That a *field* has an element in common with *values*, or *every* one of these."""
+
+    field: Node
+    values: Node
+    every: bool
+
+
+def wanted_of(node: Node) -> Optional[Wanted]:
+    """What *node* wants of the elements of a field, which are not asked one by one; None if it is something else.
+
+    ``any(one in b.tags for one in wanted)``, ``all(...)``, ``not wanted.isdisjoint(b.tags)``, ``wanted & set(b.tags)``,
+    ``wanted <= set(b.tags)`` and the like.
+    """
+    if isinstance(node, Apply) and node.function.value in (any, all) and isinstance(each := node.arguments[0], Each):
+        part, every = each.value, node.function.value is all
+        if not isinstance(part, Compare) or part.operator != "in" or part.left is not each.variable:
+            return None
+        if every and not (isinstance(each.condition, Constant) and each.condition.value):
+            return None
+        return _wanted(each.iterable, part.right, every=every)
+    if isinstance(node, Not) and isinstance(node.inner, Method) and node.inner.name == "isdisjoint":
+        return _wanted(node.inner.holder, *node.inner.arguments, every=False)
+    if isinstance(node, Method) and node.name in ("intersection", "issubset") and len(node.arguments) == 1:
+        return _wanted(node.holder, *node.arguments, every=node.name == "issubset")
+    if isinstance(node, Binary) and node.operator == "&":
+        return _wanted(node.left, node.right, every=False)
+    if isinstance(node, Compare) and node.operator in ("<=", ">="):
+        few, many = (node.left, node.right) if node.operator == "<=" else (node.right, node.left)
+        return _wanted(few, many, every=True)
+    return None
+
+
+def _wanted(one: Node, other: Node, *, every: bool) -> Optional[Wanted]:
+    """Of both, if one is made of a field of the record, and the other one of captured values."""
+    values, field = (other, one) if not every and _is_of_record(one) else (one, other)
+    if isinstance(field, Apply) and field.function.value in (set, frozenset) and len(field.arguments) == 1:
+        field = field.arguments[0]
+    if every:  # of no values it says nothing, and with others it is planned anew
+        values = Joined("or", (values, Constant(None, NONE)), SOMETHING)
+    return Wanted(field, values, every)
+
+
+def _is_of_record(node: Node) -> bool:
+    return isinstance(node, (Argument, Link)) or any([_is_of_record(part) for part in node.parts()])
 
 
 def value_of(node: Node, parameters: Sequence[Any], *, still: bool = False) -> Any:
@@ -289,16 +341,27 @@ def _is_held(node: Node, parameters: Sequence[Any], still: bool) -> bool:
         return isinstance(node.holder, (Attribute, Link)) and _is_held(node.holder, parameters, still)
     if isinstance(node, Parameter):
         return node.settled or kind_of(parameters[node.number]) in CONTAINERS
-    if isinstance(node, (Item, Binary)) or (isinstance(node, Method) and node.name == "get"):
+    if isinstance(node, (Item, Binary, Apply, Display, Joined)):
         return all([_is_held(part, parameters, still) for part in node.parts()])
+    if isinstance(node, Method) and not node.settled:
+        held = all([_is_held(part, parameters, still) for part in node.parts()])
+        return held and (node.name == "get" or kind_of(node.holder.evaluate(Given((), parameters))) in PLAIN)
     return node.settled
 
 
-def _members(node: Node, asking: Asking) -> Any:
-    """As `value_of`, or what is now in a captured list, set, or the values of a dict: it stays while the query runs."""
+def members_of(node: Node, parameters: Sequence[Any], *, still: bool = False) -> Any:
+    """As `value_of`, or what is now in a captured list or set, or made of some: it stays while the query runs."""
     if isinstance(node, Parameter) and not node.settled:
-        return asking.parameters[node.number]
-    return node.evaluate(Given((), asking.parameters)) if _is_values(node) else asking.value(node)
+        return parameters[node.number]
+    if _is_values(node):
+        return node.evaluate(Given((), parameters))
+    if node.settled or not isinstance(node, (Apply, Binary, Display, Joined)):
+        return value_of(node, parameters, still=still)
+    try:
+        return node.evaluate(Given((), parameters)) if _is_held(node, parameters, still) else NOTHING
+    except Exception as error:  # it raises for each record, then
+        let_through(error)
+        return NOTHING
 
 
 def _is_values(node: Node) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar
 
 from ..namedtuples import NamedTuple
 from ..query.following import Followed
+from ..query.following.captured import counts_by_identity
 from ..query.following.code import understood
 from ..query.inorder import KEYS
 from ..query.ordering import refuse_unordered
@@ -69,7 +70,7 @@ class _Aggregate(NamedTuple):
                 kind: type[Any] = value.__class__
                 if kind in _PLAIN:
                     found.append((kind, value))
-                elif hasattr(kind, "_query_table") or hasattr(kind, "_query_types"):  # links: it is told by what it is
+                elif counts_by_identity(value) or kind is FunctionType or is_of_tables(kind):  # it is what it is
                     found.append((kind, id(value)))
                 else:
                     raise NeedsRowsError
@@ -338,6 +339,11 @@ class _Asking:
 
     __bool__ = __eq__ = __ne__ = __hash__ = __iter__ = __contains__ = _refuse
     __repr__ = __str__ = __format__ = __len__ = __getitem__ = _refuse
+
+
+def is_of_tables(kind: type[Any]) -> bool:
+    """Whether a value of *kind* is a table or has tables, in which links are looked up."""
+    return hasattr(kind, "_query_table") or hasattr(kind, "_query_types")
 
 
 @lru_cache(maxsize=256)

@@ -24,11 +24,11 @@ Function = Callable[..., Any]
 
 
 class IsOperand(NamedTuple):
-    """The right operand of an ``is``, as far as the code tells: a name, and an attribute of it."""
+    """The right operand of an ``is``, as far as the code tells: a name, and an attribute of it, or one of that."""
 
     kind: str
     name: str
-    attribute: Optional[str]
+    attributes: tuple[str, ...] = ()
 
 
 class Code(NamedTuple):
@@ -45,6 +45,10 @@ class Code(NamedTuple):
 
     names: tuple[str, ...]
     """The names it may look up outside."""
+
+
+_OUTSIDE = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+"""Instructions that look up a name outside of the function."""
 
 
 def _opcodes(*names: str) -> frozenset[int]:
@@ -91,7 +95,8 @@ def _examine(code: CodeType) -> Code:
     names: dict[str, None] = {}
     for one in nested(code):
         reason = reason or _reason(one)
-        names.update(dict.fromkeys(one.co_names))
+        if one.co_names:  # those of attributes, too
+            names.update(dict.fromkeys([each.argval for each in _instructions(one) if each.opname in _OUTSIDE]))
         used = set(one.co_code[::2])
         tests_none = tests_none or not used.isdisjoint(_IF_NONE)
         if not used.isdisjoint(_IS):
@@ -153,18 +158,19 @@ def _operand(before: list[dis.Instruction]) -> IsOperand:
     last = before[-1]
     if last.opname.startswith("LOAD_CONST") or last.opcode in _OWN:  # of which None, True and False are since 3.15
         kind = "none" if last.argval is None else "bool" if type(last.argval) is bool else "unclear"
-        return IsOperand(kind, "", None)
-    if last.opname == "LOAD_ATTR" and len(before) > 1:
-        holder = _named(before[-2])
-        if holder is not None:
-            return holder._replace(attribute=last.argval)
-    return _named(last) or IsOperand("unclear", "", None)
+        return IsOperand(kind, "")
+    attributes: list[str] = []
+    while last.opname == "LOAD_ATTR" and len(attributes) + 1 < len(before):
+        attributes.insert(0, last.argval)
+        last = before[-1 - len(attributes)]
+    holder = _named(last)
+    return IsOperand("unclear", "") if holder is None else holder._replace(attributes=tuple(attributes))
 
 
 def _named(instruction: dis.Instruction) -> Optional[IsOperand]:
     kinds = {"LOAD_GLOBAL": "global", "LOAD_DEREF": "cell"}
     kind = kinds.get(instruction.opname)
-    return None if kind is None else IsOperand(kind, instruction.argval, None)
+    return None if kind is None else IsOperand(kind, instruction.argval)
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:
@@ -378,8 +384,8 @@ def _try() -> bool:
     made = FunctionType(with_members(_made.__code__, lambda _: _Found()), {})
     return (
         (none.tests_none and some.tests_none and not equal.tests_none)
-        and true.operands == (IsOperand("bool", "", None),)
-        and named.operands == (IsOperand("global", "Any", None),)
+        and true.operands == (IsOperand("bool", ""),)
+        and named.operands == (IsOperand("global", "Any"),)
         and all([one.reason != "" for one in (itself, catching, blocking)])
         and equal == Code("", False, (), ())
         and bool(searching(5))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 
 from ...values.base import show, typename
 from .code import is_searching, is_searching_tuple
+from .fields import Elements, iterated
 from .formatted import answered, element_of, text_of, waiting
 from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of, names_of
 from .nodes import Argument, Constant, Node, Parameter
@@ -42,6 +43,10 @@ _AWARE = (datetime, time)
 def compared(recorder: Recorder, operator: str, other: Any) -> Any:
     """What ``recorder operator other`` gives."""
     trace, left = recorder.zlmdb_trace, recorder.zlmdb_node
+    if kind_of(other) is tuple and isinstance(left, Parameter) and kind_of(trace.values[left.number]) is tuple:
+        parts: Any = None if trace.texts or _is_searched(3) else iterated(recorder)
+        if parts is not None and type(parts) is not Elements:  # part by part, as Python does where both are written out
+            return Compare.functions[operator](tuple(parts), other)
     quick = type(other) in _QUICK and not trace.texts  # a text with a mark is another one each time
     key: Any = (operator, left, kind_of(other), other) if quick else None
     found = None if key is None else trace.memory.get(key)
@@ -85,9 +90,9 @@ def _comparison(recorder: Recorder, operator: str, other: Any) -> Any:
     return trace.nodes.make(Compare, operator, left, right, raises, result)
 
 
-def _is_searched() -> bool:
+def _is_searched(depth: int = 4) -> bool:
     """Whether the function that compares searches just now, perhaps for what has no hash."""
-    frame: FrameType = sys._getframe(4)  # documented, and there is no other way
+    frame: FrameType = sys._getframe(depth)  # documented, and there is no other way
     return is_searching(frame.f_code, frame.f_lasti)
 
 

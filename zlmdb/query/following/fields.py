@@ -12,15 +12,16 @@ from ...values.base import typename
 from ...values.pydantics import is_pydantic
 from .captured import MISSING, read_static
 from .formatted import text_of
-from .known import CONTAINERS, SOMETHING, STR, UNKNOWN, Known, kind_of
+from .known import BOOL, CONTAINERS, SOMETHING, STR, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodes import Constant, Node
-from .operations import Attribute, Item, Method
+from .operations import Attribute, Item, Joined, Method
 from .sight import is_constant, node_of, of_the_record
 
 if TYPE_CHECKING:
     from .linked import Values
     from .recorder import Recorder
+    from .trace import Trace
 
 
 def attribute(recorder: Recorder, name: str) -> Any:
@@ -164,6 +165,8 @@ class Bound:
         arguments = tuple([text_of(trace, one, frame) for one in (*args, *kwargs.values())])
         sure = base(known.cls) in METHODS and known.cls is not None
         result = result_of(known, name) if sure else UNKNOWN
+        if name == "startswith" and known.cls is str and [is_texts(one) for one in arguments] == [True]:
+            return trace.recorded(begins_with_one(trace, holder, arguments[0]))
         if name == "get" and len(args) > 1:
             result = with_default(known, arguments[1].known)
         raises = not (sure and name in NEVER_RAISING and _are_taken(base(known.cls), arguments))
@@ -194,6 +197,25 @@ class Bound:
         """Perhaps it is a field of this name: of values of which nothing is known nobody can tell."""
         trace, node = self._recorder.zlmdb_trace, self._recorder.zlmdb_node
         return trace.block(f"{node!r}.{self._name}, which is a field or a method")
+
+
+_FEW_TEXTS = 16
+"""Beginnings up to which they are asked for one by one, each perhaps by an index."""
+
+
+def is_texts(node: Node) -> bool:
+    """Whether *node* is a constant tuple of some texts."""
+    value: Any = node.value if isinstance(node, Constant) else None
+    return kind_of(value) is tuple and 0 < len(value) <= _FEW_TEXTS and all([type(one) is str for one in value])
+
+
+def begins_with_one(trace: Trace, holder: Node, texts: Any) -> Node:
+    """Whether the text *holder* begins with one of *texts*: ``or`` of what asks for each."""
+    ways = [
+        trace.nodes.make(Method, holder, "startswith", (trace.nodes.constant(one),), (), False, BOOL)
+        for one in dict.fromkeys(texts.value)
+    ]
+    return ways[0] if len(ways) == 1 else trace.nodes.make(Joined, "or", tuple(ways), BOOL)
 
 
 def _are_taken(cls: Any, arguments: Sequence[Node]) -> bool:

@@ -74,6 +74,8 @@ class Folding:
         """The contrary of *node*."""
         if isinstance(node, Constant):
             return self.nodes.constant(not node.value)
+        if isinstance(node, Compare) and node.contrary:
+            return self.nodes.make(Compare, node.contrary, node.left, node.right, node.raises, node.known)
         return node.inner if isinstance(node, Not) else self.nodes.make(Not, node, BOOL)
 
     def choice(self, condition: Node, yes: Node, no: Node) -> Node:
@@ -91,6 +93,7 @@ class Folding:
             or self._of_display(condition, yes, no)
             or self._of_truth(condition, yes, no)
             or self._of_shared(condition, yes, no)
+            or self._bounded(condition, yes, no)
             or self.nodes.make(Choice, condition, yes, no, joined_known(yes.known, no.known))
         )
 
@@ -189,6 +192,19 @@ class Folding:
             or self._shortened("or", "and", contrary, no, yes)
             or self._shortened("and", "or", contrary, yes, no)
         )
+
+    def _bounded(self, condition: Node, yes: Node, no: Node) -> Optional[Node]:
+        """``y if a == b else a < b`` is true within a bound, that an index knows: ``a <= b and ...``.
+
+        So tuples are compared: ``(b.year, key) < (1990, 7)`` are the books of the next page.
+        """
+        if not (self.condition and isinstance(condition, Compare) and isinstance(no, Compare)):
+            return None
+        if condition.operator != "==" or not no.contrary or (condition.left, condition.right) != (no.left, no.right):
+            return None
+        bound = self.nodes.make(Compare, f"{no.operator[0]}=", no.left, no.right, no.raises, BOOL)
+        made = self.nodes.make(Choice, condition, yes, no, joined_known(yes.known, no.known))
+        return self.joined("and", bound, made)
 
     def _shortened(self, word: str, other: str, condition: Node, long: Node, short: Node) -> Optional[Node]:
         """``d and x`` beside x, where *condition* gives x: ``(condition or d) and x``. The same the other way round."""

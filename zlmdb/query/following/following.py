@@ -19,7 +19,7 @@ from .debugged import stops_in
 from .folding import Changed, Folding
 from .formatted import gives_returned, returned
 from .known import Home, Known, kind_of
-from .linked import Holds, Link, Referred
+from .linked import Holds, Link, Referred, answered
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, identity, spelled, walk
 from .opaque import Sight
 from .session import Session
@@ -353,6 +353,8 @@ class Following:
             answer = returned(session, ready(*[session.recorded(argument) for argument in arguments]))
             if condition is not False:
                 refuse_method(session, answer, "" if condition is True else condition)
+            if condition is True:
+                answer = answered(answer)
             if condition == "sort by":
                 texts.append(texts_of(session, answer))
             return node_of(session, answer)

@@ -99,6 +99,12 @@ class _Rows(Opaque):
     def zlmdb_kind(self) -> str:
         return self._noun
 
+    def _unread(self) -> Any:
+        """End the way, since what is read of records that refer is not said."""
+        self.zlmdb_session.block(
+            f"a selection of {self._node!r} that nothing reads: write .all(), .first() or .count()"
+        )
+
 
 class Records(_Rows):
     """A table: single records are looked up in it."""
@@ -182,6 +188,9 @@ class Referring(_Rows):
         self._types, self._asked = types, asked
         session.current().raising.append(node)
 
+    def zlmdb_value(self) -> Node:
+        return self._node if self._asked == _ALL else self._unread()
+
     def _but(self, what: str, **asked: Any) -> Any:
         """The same but for what is *asked*."""
         if self._asked.limit:
@@ -240,16 +249,17 @@ class Referring(_Rows):
         ])  # fmt: skip
         session.depth += len(known)
         try:
-            ways = session.explore(partial(self._once, ready, variables), inner=True)
+            ways = session.explore(partial(self._once, ready, variables, condition), inner=True)
         finally:
             session.depth = first
         node = Folding(nodes, condition=condition, members=session.tests_members).folded(ways)
         return nodes.make(Inner, variables, node, condition, node.known)
 
-    def _once(self, ready: Any, variables: Sequence[Node]) -> Node:
+    def _once(self, ready: Any, variables: Sequence[Node], condition: bool) -> Node:
         """What a function gives on one way."""
         session = self.zlmdb_session
-        leaf = node_of(session, ready(*[session.recorded(one) for one in variables]))
+        answer = ready(*[session.recorded(one) for one in variables])
+        leaf = node_of(session, answered(answer) if condition else answer)
         if not session.uses_all(leaf):
             return session.block("it computes what may raise and does not use it")
         return leaf
@@ -285,6 +295,9 @@ class GivenRows(_Rows):
         super().__init__(session, node)
         self._asked, self._what, self._known = asked, what, known
 
+    def zlmdb_value(self) -> Node:
+        return self._unread()
+
     def _rows(self, how: str) -> Any:
         """What the method *how* of `Reads` gives of them."""
         known: Any = _GIVEN[how]
@@ -300,7 +313,8 @@ class GivenRows(_Rows):
     max = partialmethod(_rows, "max")
 
     def __bool__(self) -> bool:
-        return self.zlmdb_session.truth(self._nested("truth", BOOL))
+        plain = self._asked == _ALL and self._what[1] is None
+        return self.zlmdb_session.truth(self._node if plain else self._nested("truth", BOOL))
 
     def _one(self) -> Known:
         known = self._known
@@ -342,8 +356,16 @@ class Values(GivenRows):
             else session.nodes.make(Method, node, "values", (), (), True, SOMETHING)
         )
 
+    def zlmdb_value(self) -> Node:
+        return self.zlmdb_node if self._asked == _ALL else super().zlmdb_value()
+
     def __iter__(self) -> Any:
         return Elements(self)
+
+
+def answered(answer: Any) -> Any:
+    """What a condition gives as *answer*: of records that refer, whether there are any, as only that counts."""
+    return bool(answer) if isinstance(answer, (Referring, GivenRows)) else answer
 
 
 def _or_none(types: TableTypes) -> Known:

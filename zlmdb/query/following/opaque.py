@@ -122,7 +122,8 @@ def parameter(session: Session, slot: int, known: Known, *, settled: bool) -> Pa
 def describe(value: Any) -> str:
     """What *value* is, for reasons."""
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
-        return f"{value.__module__}.{value.__qualname__}, a function that is not listed as pure"
+        holder = f"{value.__module__}." if value.__module__ else ""  # a method such as datetime.now has none
+        return f"{holder}{value.__qualname__}, a function that is not listed as pure: call it before the query"
     if isinstance(value, type):
         return f"the class {value.__qualname__}"
     return f"a {type(value).__qualname__}"

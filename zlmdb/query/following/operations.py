@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import operator as operators
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import Any, Callable, ClassVar, Optional
+from uuid import UUID
 
 from .known import BOOL, SOMETHING, Known
 from .nodes import Constant, Given, Node, Spell, Variable
@@ -93,6 +95,13 @@ class _OfTwo(Node):
         return f"({spell(self.left)} {self.operator} {spell(self.right)})"
 
 
+CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+"""What is true of two values of which one comes first, or both are equal, where a comparison is not."""
+
+_ORDERED = (int, str, bytes, date, datetime, timedelta, UUID)
+"""Types of which any two values are so, or cannot be compared at all."""
+
+
 class Compare(_OfTwo):
     """A comparison: ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, or ``in``."""
 
@@ -115,6 +124,12 @@ class Compare(_OfTwo):
             return False
         left, right = self.left.known, self.right.known
         return (left.plain or right.plain) and left is not SOMETHING and right is not SOMETHING
+
+    @property
+    def contrary(self) -> str:
+        """The operator that says surely the contrary; empty if there is none: what is not a number has no order."""
+        left, right = self.left.known.cls, self.right.known.cls
+        return CONTRARY.get(self.operator, "") if left is right and left in _ORDERED else ""
 
 
 class _Test(Node):

@@ -67,6 +67,9 @@ class Class(Sight):
             if not holds_recorded(args) and not holds_recorded(kwargs):
                 return cls(*args, **kwargs)
             return applied(self.zlmdb_session, cls, args, kwargs, CLASSES[cls])
+        if len(args) == 1 and not kwargs and _finds_members(cls):
+            known = self.zlmdb_session.home.known(cls)
+            return applied(self.zlmdb_session, cls, args, {}, known) if holds_recorded(args) else cls(*args)
         if is_made_by_fields(cls):
             inspect.signature(cls).bind(*args, **kwargs)
             return applied(self.zlmdb_session, cls, args, kwargs, self.zlmdb_session.home.known(cls), raises=False)
@@ -83,6 +86,13 @@ def _unbound(cls: type[Any], name: str, holder: Any, *args: Any, **kwargs: Any) 
             return getattr(holder, name)(*args, **kwargs)
         return holder.zlmdb_trace.block(f"{cls.__name__}.{name} of {holder.zlmdb_node!r}")
     return getattr(cls, name)(holder, *args, **kwargs)
+
+
+def _finds_members(cls: Any) -> bool:
+    """Whether calling *cls* looks up a member of an Enum, and runs no code that somebody wrote."""
+    if not isinstance(cls, enum.EnumMeta) or issubclass(cls, enum.Flag) or not is_bare_enum(cls):
+        return False
+    return read_static(cls, "_missing_") is read_static(enum.Enum, "_missing_") and type(cls) in _PLAIN_CLASSES
 
 
 def is_made_by_fields(cls: Any) -> bool:
@@ -197,7 +207,7 @@ def _other(session: Session, slot: int, value: Any) -> Any:
     if read_static(kind, "_query_types") is not MISSING:
         told = value._query_types()
         return Sight(session, slot) if told is None else table(session, slot, told)
-    if type(kind) is type and not is_written_in_c(kind):
+    if (type(kind) is type and not is_written_in_c(kind)) or kind is types.SimpleNamespace:
         return Instance(session, slot)
     return Sight(session, slot)
 

@@ -12,6 +12,7 @@ from .captured import (
     MISSING,
     Captured,
     Reader,
+    comes_first,
     looks_up_plainly,
     read_attribute,
     read_cell,
@@ -21,6 +22,7 @@ from .captured import (
     read_item,
     read_keyword_default,
     read_length,
+    read_own,
     read_static,
 )
 from .code import Code, IsOperand, examined, with_members
@@ -31,6 +33,20 @@ from .opaque import parameter
 from .recorder import Recorder, recorded
 from .seen import sight
 from .trace import Trace
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    """What *holder* has as *name*, if that is found without running code that somebody wrote."""
+    if isinstance(holder, enum.EnumMeta) or kind_of(holder) is type:
+        return read_static(holder, name)
+    if isinstance(holder, types.ModuleType):
+        return read_own(holder, name)
+    cls = kind_of(holder)
+    member = read_static(cls, name)
+    if isinstance(holder, type) or not looks_up_plainly(cls) or comes_first(member):
+        return getattr(holder, name, MISSING) if isinstance(member, types.MemberDescriptorType) else MISSING
+    return read_own(holder, name) if hasattr(holder, "__dict__") else MISSING
+
 
 _FEW = 32
 """Elements up to which those of a captured tuple are captured each by itself where the function iterates over it."""
@@ -144,7 +160,7 @@ class Session(Trace):
         for operand in info.operands:
             value = self._operand(function, operand)
             if value is not None and type(value) is not bool and not isinstance(value, enum.Enum):
-                text = operand.name + (f".{operand.attribute}" if operand.attribute else "")
+                text = ".".join((operand.name, *operand.attributes))
                 self.block(f"{function.__qualname__}: it asks what is {text}, which is no member of an Enum")
 
     def _operand(self, function: types.FunctionType, operand: IsOperand) -> Any:
@@ -155,9 +171,9 @@ class Session(Trace):
         else:
             cells = function.__code__.co_freevars
             value = read_cell(function, cells.index(operand.name)) if operand.name in cells else MISSING
-        if operand.attribute is None:
-            return value
-        return read_static(value, operand.attribute) if isinstance(value, enum.EnumMeta) else MISSING
+        for name in operand.attributes:
+            value = _attribute(value, name)
+        return value
 
     def member(self, recorder: Recorder, cls: type[Any], name: str, member: Any) -> Any:
         if not looks_up_plainly(cls):

@@ -33,12 +33,11 @@ class Seen:
 
 def node_of(trace: Trace, value: Any) -> Node:
     """The expression of *value*, which the function made or holds. Ends the way where there is none."""
-    node = getattr(kind_of(value), "zlmdb_node", None)
-    if node is not None:
+    kind = kind_of(value)
+    if getattr(kind, "zlmdb_node", None) is not None and not issubclass(kind, Seen):
         if value.zlmdb_trace is not trace:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
-    kind = kind_of(value)
     if kind is str and MARK in value and not trace.texts_as_they_are:
         trace.keep_texts()
     if kind in PLAIN or value is ... or is_constant(value):

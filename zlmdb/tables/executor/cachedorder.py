@@ -127,7 +127,8 @@ class CachedOrder(CachedPlan):
         last, (lower, upper) = selection._query.backwards, within
         if not self.access.ties:
             entry = first + begin.entry[len(selection._table._storage.prefix) :]
-            within = (lower, min(upper, entry)) if last else (max(lower, entry + b"\0"), upper)
+            backwards = last is not self.access.flipped
+            within = (lower, min(upper, entry)) if backwards else (max(lower, entry + b"\0"), upper)
             return self._keys(selection, within, stop)
         # Those that are equal to it come in the order of their keys, whichever way the entries are read.
         equal = self._keys(selection, (max(lower, first), min(upper, end)), None)

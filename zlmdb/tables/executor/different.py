@@ -6,6 +6,7 @@ The values are in the order of the records that have them first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional
@@ -90,12 +91,14 @@ def _chosen(selection: Selection[Any, Any], give: Followed, more: Sequence[Follo
         (len(one.parts) - at, one) for one in known.facts if one.name != KEY
         for at in range(len(one.parts) - wanted + 1)
         if [part.subject for part in one.parts[at : at + wanted]] == subjects
-        and all([part.kind in EXACT for part in one.parts[: at + wanted]])
+        and all([part.kind in EXACT or issubclass(part.kind, Enum) for part in one.parts[: at + wanted]])
         and not (one.unique and at + wanted == len(one.parts))  # then each record has another value
     ]  # fmt: skip
     found.sort(key=itemgetter(0))  # whole index keys first: these need no record
     parts = parts_of(where) if found else []
     for rest, facts in found:
+        # Members of an Enum have no order, and entries of equal ones stand side by side all the same.
+        facts = facts._replace(parts=tuple([part._replace(sorts=True) for part in facts.parts]))
         access = order_access(facts, tuple([part.ordered for part in facts.parts[-rest:]]), parts)
         if access is None or not is_all(access, parts) or not _is_within(selection, access):
             continue

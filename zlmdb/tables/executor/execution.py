@@ -301,7 +301,7 @@ class Running:
         if cover is None or not fields <= cover.fields:
             return None
         selection, ordered = self.selection, choice.order is not None
-        reverse = self.query.backwards if ordered else self._direction()
+        reverse = self.query.backwards is not access.flipped if ordered else self._direction()
         ranges, within = self.reads.ranges(access), (selection._lower, selection._upper)
         return Covered(self.table, bound, ranges, ordered, reverse, *within, cover, fields)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from enum import Enum
 from typing import Any, Optional
+from uuid import UUID
 
 from ...keys import TupleKey
 from ...keys.choices import ChoiceKey
@@ -21,6 +23,10 @@ from ..storage import Storage
 
 _CONTAINERS = (list, set, frozenset, tuple)
 """The classes whose ``in`` compares with each element."""
+
+
+_SORTED_KEYS = (int, str, bytes, UUID, date)
+"""Types of primary keys of which any two compare."""
 
 
 def key_facts(storage: Storage[Any, Any]) -> Optional[IndexFacts]:
@@ -56,7 +62,8 @@ def index_facts(index: IndexStorage, storage: Storage[Any, Any], following: Foll
         return None
     if not vouches(storage.value.name):  # there may be None where the class says there is not
         found = [part._replace(present=False) for part in found]
-    return IndexFacts(index.name, tuple(found), index.unique, several=index.several, where=_where(index))
+    then_by_key = storage.key.sorts and _kinds(storage.key) in [(kind,) for kind in _SORTED_KEYS]
+    return IndexFacts(index.name, tuple(found), index.unique, index.several, _where(index), then_by_key)
 
 
 def _where(index: IndexStorage) -> tuple[Asking, ...]:

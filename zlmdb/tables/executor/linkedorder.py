@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...handlers import let_through
 from ...query.following import Followed, Given
 from ...query.following.linked import Link
-from ...query.following.operations import Attribute
+from ...query.following.operations import Apply, Attribute
 from ...query.inorder import KEYS
+from ...query.ordering import desc
 from ...query.plan import Choice
 from ...query.projection import ENGINE_KEYS
 from ...query.terms import CAP, subject_of
@@ -45,8 +46,10 @@ def linked_order(running: Running) -> Optional[LinkedOrder]:
     """
     selection, order, table = running.selection, running.order, running.table
     node: Any = None if order is None else order.node
-    link = node.holder if isinstance(node, Attribute) else None
-    if order is None or not isinstance(link, Link) or node.known.cls not in TOTAL or node.known.optional:
+    down = isinstance(node, Apply) and node.function.value is desc and len(node.arguments) == 1
+    part: Any = node.arguments[0] if down else node
+    link = part.holder if isinstance(part, Attribute) else None
+    if order is None or not isinstance(link, Link) or part.known.cls not in TOTAL or part.known.optional:
         return None
     most = None if selection._limit is None else selection._limit + running.query.skip
     if most is None or most > CAP or running.query.where or selection._reverse or not selection._is_all():
