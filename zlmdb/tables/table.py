@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
-from ..shown import NotGiven, shortened
+from ..shown import NotGiven
 from ..store.access import CLOSED, NO_READER, NOBODY, closed
 from ..store.transaction import Transaction
 from . import atomic
@@ -245,13 +245,7 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
         """
         key = self._new_key(value)
         if key in self:
-            raise errors.DuplicateKey(
-                f"table {self._name!r} has a record with the key {shortened(key)} already: replace it with "
-                f"table[key] = value",
-                table=self._name,
-                key=key,
-                owner=key,
-            )
+            self._refuse_new(key)
         self[key] = value
         return key
 

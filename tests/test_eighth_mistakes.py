@@ -1,0 +1,101 @@
+"""What newcomers write first who come from an ORM, a dict on disk, documents or a notebook: what they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import zlmdb
+
+
+@dataclass
+class User:
+    name: str
+    id: int = 0
+
+
+class Users(zlmdb.Table[int, User], key="id"):
+    pass
+
+
+class Store(zlmdb.Schema):
+    users: Users
+    texts: zlmdb.Table[str, str]
+
+
+@pytest.fixture
+def db() -> Iterator[Any]:
+    with zlmdb.open(None, Store) as opened:
+        yield opened
+
+
+def test_an_id_that_no_store_gives_is_not_answered_with_how_to_lose_a_record(db: Any) -> None:
+    """An ORM gives ids; here both records say 0, and the advice was to replace the first one with the second."""
+    with db.write() as t:
+        t.users.add(User("Ann"))
+        with pytest.raises(
+            zlmdb.DuplicateKey, match=r"takes the key from the field 'id'.*: give the record another one"
+        ):
+            t.users.add(User("Bob"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda t: t.texts.close(), r"db\.close\(\), the database$"),
+        (lambda t: t.users.where(lambda u: u.id > 1).close(), r"db\.close\(\), the database$"),
+        (lambda t: t.texts.sync(), "the end of the block .* commits what was stored"),
+        (lambda t: t.users.avg(lambda u: u.id), r"write \.fields\(lambda record: \.\.\.\)\.mean\(\)"),
+        (lambda t: t.users.dicts(), r"write \.fields\("),
+        (lambda t: t.users.insert_multiple([]), r"write \.put_many\("),
+        (lambda t: t.texts.cursor(), r"write \.select\(start, stop\)"),
+        (lambda t: t.close, r"t\.txn\.abort\(\), ends the transaction"),
+    ],
+)
+def test_a_method_of_another_store_is_answered(db: Any, asked: Callable[[Any], Any], said: str) -> None:
+    """Of close, Python itself suggested clear, which deletes all records."""
+    with pytest.raises(AttributeError, match=said) as raised, db.write() as t:
+        asked(t)
+    assert "clear" not in str(raised.value)
+    assert getattr(raised.value, "obj", None) is None  # which Python makes suggestions from
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("atomic", r"write `with db\.write\(\) as t:`"),
+        ("search", r"write `with db\.write\(\) as t:`"),
+        ("copy", r"db\.backup\(path\)"),
+        ("stat", r"db\.stats\(\)"),
+        ("set_mapsize", "the file grows by itself"),
+        ("drop_tables", r"t\.table\.clear\(\) empties a table"),
+    ],
+)
+def test_a_method_of_another_database_is_answered(db: Any, name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        getattr(db, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Query", "a query is a function of a record"),
+        ("where", "a query is a function of a record"),
+        ("SqliteDict", r"write zlmdb\.open\(path, Schema\)"),
+        ("open_cache", None),
+        ("cashed", None),
+    ],
+)
+def test_a_name_of_another_package_is_answered_and_not_with_what_is_private(name: str, said: Any) -> None:
+    with pytest.raises(AttributeError, match=said) as raised:
+        getattr(zlmdb, name)
+    assert "did you mean '_" not in str(raised.value)
+
+
+def test_a_duration_as_the_field_of_an_expiry_is_answered_with_both() -> None:
+    with pytest.raises(TypeError, match=r"^expires=datetime.timedelta\(.*\): expected the name of a field, .*ttl="):
+        type("T", (zlmdb.Table,), {}, expires=timedelta(hours=1))
