@@ -96,6 +96,17 @@ def test_a_name_of_another_package_is_answered_and_not_with_what_is_private(name
     assert "did you mean '_" not in str(raised.value)
 
 
+def test_a_selection_that_leaves_its_block_is_answered_with_a_list(db: Any) -> None:
+    def found() -> Any:
+        with db.read() as t:
+            return t.users.where(lambda user: user.name == "Ann")
+
+    with pytest.raises(
+        zlmdb.TransactionClosed, match=r"inside its with block, .* returns a list, as \.all\(\) gives it"
+    ):
+        list(found())
+
+
 def test_a_duration_as_the_field_of_an_expiry_is_answered_with_both() -> None:
     with pytest.raises(TypeError, match=r"^expires=datetime.timedelta\(.*\): expected the name of a field, .*ttl="):
         type("T", (zlmdb.Table,), {}, expires=timedelta(hours=1))
