@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -105,6 +105,28 @@ def test_a_selection_that_leaves_its_block_is_answered_with_a_list(db: Any) -> N
         zlmdb.TransactionClosed, match=r"inside its with block, .* returns a list, as \.all\(\) gives it"
     ):
         list(found())
+
+
+class Peer(zlmdb.Table[int, User]):
+    """A table class may have constants, with an annotation or without."""
+
+    SIZE = 10
+    limit: int = 20
+    kind: ClassVar[str]
+    _own: int
+    by_name: Any = zlmdb.Index[str]("name")
+
+
+def test_a_column_in_a_table_class_is_answered_with_a_class_of_records() -> None:
+    """It was taken for nothing: the table had no such field, and its records were those of another class."""
+    said = r"^T: age: int declares no field, .* such as a dataclass with this line, .* class T\(zlmdb\.Table\[KeyType, "
+    base: Any = zlmdb.Table
+    for annotation in (int, "int"):
+        with pytest.raises(TypeError, match=said):
+            type("T", (base,), {"__annotations__": {"age": annotation}})
+    with zlmdb.open(None, type("S", (zlmdb.Schema,), {"__annotations__": {"peers": Peer}})) as db, db.read() as t:
+        peers: Any = t["peers"]
+        assert (peers.SIZE, peers.limit, list(peers.by_name["Ann"])) == (10, 20, [])
 
 
 def test_a_duration_as_the_field_of_an_expiry_is_answered_with_both() -> None:
