@@ -179,7 +179,7 @@ def test_a_table_that_dump_would_take_for_a_file_is_told(shop: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("backup", "data", ""), ("compact", ""), ("dump", "data", ""), ("load", "-", ""), ("tables", "")],
+    [("backup", "data", ""), ("compact", ""), ("dump", "data", ""), ("demo", ""), ("load", "-", ""), ("tables", "")],
 )
 def test_an_empty_path_is_not_the_current_directory(shop: str, arguments: tuple[str, ...]) -> None:
     """It is what the shell makes of a variable that is not set: a backup was written into the current directory."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 import zlmdb
+from zlmdb.values.base import library
 
 
 @dataclass
@@ -127,6 +129,15 @@ def test_a_column_in_a_table_class_is_answered_with_a_class_of_records() -> None
     with zlmdb.open(None, type("S", (zlmdb.Schema,), {"__annotations__": {"peers": Peer}})) as db, db.read() as t:
         peers: Any = t["peers"]
         assert (peers.SIZE, peers.limit, list(peers.by_name["Ann"])) == (10, 20, [])
+
+
+def test_a_library_that_a_frozen_program_lacks_is_not_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyInstaller puts into a program what code imports by name, and an optional library is imported by its use."""
+    with pytest.raises(ImportError, match=r"^no_such_library is needed and not installed: pip install no-such$"):
+        library("no_such_library", "no-such")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(ImportError, match=r": freeze the program with --hidden-import no_such_library$"):
+        library("no_such_library", "no-such")
 
 
 def test_a_duration_as_the_field_of_an_expiry_is_answered_with_both() -> None:

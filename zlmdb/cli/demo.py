@@ -9,11 +9,11 @@ import click
 
 import zlmdb
 
-from .group import main
+from .group import NamedPath, main
 
 
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path), default=Path("cities-data"))
+@click.argument("directory", type=NamedPath(path_type=Path), default=Path("cities-data"))
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Load only the N largest cities.")
 def demo(directory: Path, limit: Optional[int]) -> None:
     """Load the world's cities, query them, and measure each serializer.
