@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -129,6 +130,53 @@ def test_a_column_in_a_table_class_is_answered_with_a_class_of_records() -> None
     with zlmdb.open(None, type("S", (zlmdb.Schema,), {"__annotations__": {"peers": Peer}})) as db, db.read() as t:
         peers: Any = t["peers"]
         assert (peers.SIZE, peers.limit, list(peers.by_name["Ann"])) == (10, 20, [])
+
+
+def test_a_table_that_was_renamed_without_its_former_name_is_told_and_its_records_are_moved(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The new attribute was an empty table, of which nobody was told, and ``was=`` came too late to change that."""
+
+    class Members(zlmdb.Table[int, User]):
+        by_name = zlmdb.UniqueIndex[str]("name")
+
+    class Renamed(zlmdb.Table[int, User], was="members"):
+        by_name = zlmdb.UniqueIndex[str]("name")
+
+    def move(t: Any, old: zlmdb.OldTables) -> None:
+        t.people.update({key: User(**fields) for key, fields in old["members"].items()})
+        old.drop("members")
+
+    def opened(cls: Any, *migrations: zlmdb.Migration, **options: Any) -> Any:
+        name = "members" if cls is Members and not migrations and not list(tmp_path.iterdir()) else "people"
+        schema = type("Club", (zlmdb.Schema,), {"__annotations__": {name: cls}, "migrations": migrations})
+        return zlmdb.open(tmp_path / "db", schema, **options)
+
+    with opened(Members) as db, db.write() as t:
+        t.members[1] = User("Ann")
+    assert not caplog.records
+    for _ in range(2):  # it is told once
+        opened(Members).close()
+    assert [record.getMessage() for record in caplog.records] == [
+        "table people is new and empty, and members, of the same class Members, is in the file: if that is its former "
+        "name, move the records with a migration, in which they are old['members']"
+    ]
+    with opened(Members) as db:
+        db.table("guests", Members)  # several tables of a class that are made at run time are no renamed ones
+        db.table("others", Members)
+    assert len(caplog.records) == 1
+    for readonly in (True, False):
+        with pytest.raises(
+            zlmdb.SchemaMismatch, match=r"^table 'people' of .* was begun before .* was='members', .*old"
+        ):
+            opened(Renamed, readonly=readonly)
+    with opened(Members, zlmdb.Migration(1, "move", move)) as db:
+        db.migrate()
+        with db.read() as t:
+            assert dict(t.people) == {1: User("Ann")}
+            assert "members" not in t
+    with opened(Renamed) as db, db.read() as t:
+        assert dict(t.people) == {1: User("Ann")}
 
 
 def test_a_library_that_a_frozen_program_lacks_is_not_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
