@@ -190,4 +190,6 @@ def test_a_library_that_a_frozen_program_lacks_is_not_to_be_installed(monkeypatc
 
 def test_a_duration_as_the_field_of_an_expiry_is_answered_with_both() -> None:
     with pytest.raises(TypeError, match=r"^expires=datetime.timedelta\(.*\): expected the name of a field, .*ttl="):
-        type("T", (zlmdb.Table,), {}, expires=timedelta(hours=1))
+
+        class T(zlmdb.Table[int, User], expires=timedelta(hours=1)):  # type: ignore[arg-type]  # the mistake
+            pass
