@@ -99,6 +99,11 @@ def test_a_name_of_another_package_is_answered_and_not_with_what_is_private(name
     assert "did you mean '_" not in str(raised.value)
 
 
+def test_two_functions_to_order_by_are_answered_with_a_tuple(db: Any) -> None:
+    with db.read() as t, pytest.raises(TypeError, match=r"which may return a tuple, \(record\.name, desc\(record"):
+        t.users.order_by(lambda user: user.name, lambda user: user.id)
+
+
 def test_a_selection_that_leaves_its_block_is_answered_with_a_list(db: Any) -> None:
     def found() -> Any:
         with db.read() as t:
