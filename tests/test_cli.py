@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -234,6 +235,15 @@ def test_no_command_makes_a_database_in_an_empty_file(shop: str, command: tuple[
     done = run(command[0], "empty", *command[1:])
     assert (done.exit_code, Path("empty").stat().st_size) == (1, 0)
     assert "is empty: check the path" in done.output
+
+
+def test_what_a_terminal_has_no_characters_for_is_escaped(shop: str) -> None:
+    """As on Windows, where the output of a command that is piped has a code page."""
+    assert run("put", shop, "users", "3", "Zo\xeb \U0001f389").exit_code == 0
+    done = CliRunner(charset="latin-1").invoke(main, ["select", shop, "users", "--from", "3"])
+    assert (done.exit_code, done.stdout) == (0, '{"key": 3, "value": "Zo\\u00eb \\ud83c\\udf89"}\n')
+    assert json.loads(done.stdout)["value"] == "Zo\xeb \U0001f389"
+    assert run("get", shop, "users", "3").stdout == '"Zo\xeb \U0001f389"\n'
 
 
 def test_nobody_is_told_to_remove_a_directory_with_files_of_others(shop: str) -> None:
