@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Optional
 
@@ -27,6 +29,8 @@ def demo(directory: Path, limit: Optional[int]) -> None:
         from ..demo import DemoError, run
     except ModuleNotFoundError as error:
         raise click.ClickException(f"The demonstration needs {error.name}: pip install 'zlmdb[demo]'") from error
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a code page, as Windows has, lacks letters of the names of cities
     try:
         run(directory, Console(highlight=False), limit)
     except (DemoError, zlmdb.Error, OSError) as error:
