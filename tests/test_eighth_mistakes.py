@@ -99,6 +99,23 @@ def test_a_name_of_another_package_is_answered_and_not_with_what_is_private(name
     assert "did you mean '_" not in str(raised.value)
 
 
+@pytest.mark.parametrize("given", [{}, {"path": "data", "schema": Store}, {"schema": Store}])
+def test_a_path_and_a_schema_that_are_given_by_name_are_told_to_be_without(given: Any) -> None:
+    """Python said that the argument 'path' is missing, also to those who gave it."""
+    function: Any = zlmdb.open
+    with pytest.raises(TypeError, match=r"without their names: write zlmdb\.open\(path, Schema\)"):
+        function(**given)
+
+
+def test_a_file_where_a_directory_would_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes").touch()
+    with pytest.raises(NotADirectoryError, match="notes/data' cannot be used .*a file is where a directory would be"):
+        zlmdb.open(tmp_path / "notes" / "data", Store)
+    told = pytest.raises(NotADirectoryError, match="notes' is a file, not a directory: choose another path")
+    with zlmdb.open(tmp_path / "db", Store) as db, told:
+        db.backup(tmp_path / "notes" / "copy")
+
+
 def test_two_functions_to_order_by_are_answered_with_a_tuple(db: Any) -> None:
     with db.read() as t, pytest.raises(TypeError, match=r"which may return a tuple, \(record\.name, desc\(record"):
         t.users.order_by(lambda user: user.name, lambda user: user.id)

@@ -24,6 +24,7 @@ FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 
 _OF_PROGRAMS = {
     "give overwrite=True": "give --overwrite",
+    "; write int(...) for a text": "",
     ", or open it writable with a schema (and create=True) to make it": "",
     "take out what there is with zlmdb.Database.salvage()": "take out what there is with zlmdb salvage",
     "copy the readable records with zlmdb.Database.salvage()": "copy the readable records with zlmdb salvage",
