@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import click
 
@@ -29,8 +29,9 @@ def demo(directory: Path, limit: Optional[int]) -> None:
         from ..demo import DemoError, run
     except ModuleNotFoundError as error:
         raise click.ClickException(f"The demonstration needs {error.name}: pip install 'zlmdb[demo]'") from error
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a code page, as Windows has, lacks letters of the names of cities
+    stream: Any = sys.stdout
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="replace")  # a code page, as Windows has, lacks letters of the names of cities
     try:
         run(directory, Console(highlight=False), limit)
     except (DemoError, zlmdb.Error, OSError) as error:
