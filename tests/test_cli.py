@@ -217,6 +217,13 @@ def test_an_option_of_other_tools_is_answered_with_ours(shop: str, command: str,
     assert bool(said) == ("': " in done.output)  # where the command has no such thing, nothing else is said
 
 
+def test_an_option_before_the_command_is_answered_with_its_place(shop: str) -> None:
+    done = run("--json", "tables", shop)
+    assert done.exit_code == 2
+    assert "before the command: write it at the end, zlmdb COMMAND ... --json." in done.output
+    assert "No such option" in run("--jsn", "tables", shop).output
+
+
 @pytest.mark.parametrize("text", ["a_store.py:Store", "./a_store.py:Store", "a_store.Store"])
 def test_a_module_that_is_written_as_a_file_is_answered_with_its_name(shop: str, text: str) -> None:
     done = run("upgrade", shop, text)

@@ -196,6 +196,18 @@ class Group(click.Group):
                 click.echo(f"Error: {error.strerror or error}", err=True)
             raise SystemExit(FAILED) from error
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, with advice for an option of a command that is written before it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if not any([name in param.opts for command in self.commands.values() for param in command.params]):
+                raise
+            raise click.UsageError(
+                f"No such option '{name}' before the command: write it at the end, zlmdb COMMAND ... {name}.", ctx
+            ) from error
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As click does it, with advice for a command that there is not."""
         for ours, theirs in _ELSEWHERE.items():
