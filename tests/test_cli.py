@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -153,3 +154,108 @@ def test_an_interrupt_before_the_command_begins_shows_no_traceback(
         program()
     assert caught.value.code == 130
     assert capsys.readouterr().err == "\nStopped.\n"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a database, in the current directory, with a table of two records."""
+
+    class Store(zlmdb.Schema):
+        users: zlmdb.Table[int, str]
+
+    monkeypatch.chdir(tmp_path)
+    with zlmdb.open("data", Store) as db, db.write() as t:
+        t.users.update({1: "Ann", 2: "Bob"})
+    return "data"
+
+
+def test_a_table_that_dump_would_take_for_a_file_is_told(shop: str) -> None:
+    done = run("dump", shop, "users")
+    assert done.exit_code == 2
+    assert "write --table users to dump it, ./users for a file of that name" in " ".join(done.output.split())
+    assert not Path("users").exists()
+    assert run("dump", shop, "./users").exit_code == 0
+    assert Path("users").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("backup", "data", ""), ("compact", ""), ("dump", "data", ""), ("demo", ""), ("load", "-", ""), ("tables", "")],
+)
+def test_an_empty_path_is_not_the_current_directory(shop: str, arguments: tuple[str, ...]) -> None:
+    """It is what the shell makes of a variable that is not set: a backup was written into the current directory."""
+    before = sorted(Path().iterdir())
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert "the path is empty" in done.output
+    assert sorted(Path().iterdir()) == before
+
+
+def test_two_ways_to_mend_links_are_refused(shop: str) -> None:
+    """The last one was taken: who wrote --delete --clear lost no records, and who wrote --clear --delete did."""
+    done = run("mend-links", shop, "store:Store", "--clear", "--delete")
+    assert done.exit_code == 2
+    assert "give one of them" in done.output
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "said"),
+    [
+        ("select", "--where", "is for Python, t.table.where("),
+        ("select", "--sort", "with --reverse in the opposite one; "),
+        ("select", "-n", "No such option '-n': write --limit."),
+        ("backup", "--force", "No such option '--force': write --overwrite."),
+        ("backup", "--where", ""),
+        ("compact", "--force", ""),
+    ],
+)
+def test_an_option_of_other_tools_is_answered_with_ours(shop: str, command: str, option: str, said: str) -> None:
+    done = run(command, shop, "users", option)
+    assert done.exit_code == 2
+    assert "No such option" in done.output
+    assert said in " ".join(done.output.split())
+    assert bool(said) == ("': " in done.output)  # where the command has no such thing, nothing else is said
+
+
+def test_an_option_before_the_command_is_answered_with_its_place(shop: str) -> None:
+    done = run("--json", "tables", shop)
+    assert done.exit_code == 2
+    assert "before the command: write it at the end, zlmdb COMMAND ... --json." in done.output
+    assert "No such option" in run("--jsn", "tables", shop).output
+
+
+@pytest.mark.parametrize("text", ["a_store.py:Store", "./a_store.py:Store", "a_store.Store"])
+def test_a_module_that_is_written_as_a_file_is_answered_with_its_name(shop: str, text: str) -> None:
+    done = run("upgrade", shop, text)
+    assert done.exit_code == 2
+    assert f"{text} names no class: write a_store:Store\n" in done.output
+
+
+@pytest.mark.parametrize("text", ["/somewhere/a_store.py:Store", "a_store", "a_store.py", ":Store", ""])
+def test_what_may_be_no_module_is_answered_with_an_example(shop: str, text: str) -> None:
+    assert f"{text} names no class: write MODULE:SCHEMA, such as shop" in run("upgrade", shop, text).output
+
+
+@pytest.mark.parametrize("command", [("put", "users", "1", "x"), ("compact",), ("drop-index", "users", "by_name")])
+def test_no_command_makes_a_database_in_an_empty_file(shop: str, command: tuple[str, ...]) -> None:
+    Path("empty").touch()
+    done = run(command[0], "empty", *command[1:])
+    assert (done.exit_code, Path("empty").stat().st_size) == (1, 0)
+    assert "is empty: check the path" in done.output
+
+
+def test_what_a_terminal_has_no_characters_for_is_escaped(shop: str) -> None:
+    """As on Windows, where the output of a command that is piped has a code page."""
+    assert run("put", shop, "users", "3", "Zo\xeb \U0001f389").exit_code == 0
+    done = CliRunner(charset="latin-1").invoke(main, ["select", shop, "users", "--from", "3"])
+    assert (done.exit_code, done.stdout) == (0, '{"key": 3, "value": "Zo\\u00eb \\ud83c\\udf89"}\n')
+    assert json.loads(done.stdout)["value"] == "Zo\xeb \U0001f389"
+    assert run("get", shop, "users", "3").stdout == '"Zo\xeb \U0001f389"\n'
+
+
+def test_nobody_is_told_to_remove_a_directory_with_files_of_others(shop: str) -> None:
+    Path("users.jsonl").write_text(run("dump", shop).stdout)
+    done = run("load", "users.jsonl", ".")
+    assert done.exit_code == 1
+    assert done.output.endswith("is a directory with other files in it: choose another path\n")
+    assert run("load", "users.jsonl", shop).output.endswith("exists: remove it, or choose another path\n")

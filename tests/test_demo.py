@@ -200,6 +200,12 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     assert "Error:" in refused(demo(tmp_path))
 
 
+def test_a_code_page_that_lacks_the_letters_of_a_city_ends_no_run(tmp_path: Path) -> None:
+    done = CliRunner(charset="latin-1").invoke(main, ["demo", str(tmp_path / "cities"), "--limit", "5"])
+    assert done.exit_code == 0, done.output
+    assert "Cities whose names begin with ?San ?" in done.output
+
+
 def test_limits_are_positive(tmp_path: Path) -> None:
     assert "--limit" in refused(demo(tmp_path, "--limit", 0))
 

@@ -477,6 +477,10 @@ def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     with pytest.raises(zlmdb.InvalidDatabase, match=r"data' is empty: check the path"):
         zlmdb.open(tmp_path / "data", readonly=True)
+    for schema in (None, zlmdb.Schema):  # which must not make a database either
+        with pytest.raises(zlmdb.InvalidDatabase, match=r"data' is empty: check the path"):
+            zlmdb.open(tmp_path / "data", schema, create=False)
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ _ADVICE = {
     errno.EROFS: "choose another path, or mount it so that it can be written",
     errno.ENAMETOOLONG: "choose a shorter path",
     errno.ELOOP: "a symbolic link there leads to itself: remove it, or choose another path",
+    errno.ENOTDIR: "a file is where a directory would be: choose another path",
     errno.ENOENT: "nothing can be made there: choose another path",
 }
 

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 else:
     _OPEN = "write zlmdb.open(path, Schema), with the class that declares the tables"
     _OPENED = (
-        "DB", "Environment", "FileStorage", "MongoClient", "Redis", "Store", "TinyDB", "connect", "create_engine",
-        "sessionmaker",
+        "DB", "Environment", "FileStorage", "MongoClient", "Redis", "Shelf", "SqliteDict", "Store", "TinyDB", "connect",
+        "create_engine", "sessionmaker",
     )  # fmt: skip
     _MODEL = "a model is a dataclass, and its table is declared: class Users(zlmdb.Table[int, User])"
     _TASKS = "there are zlmdb.Cache, zlmdb.Queue and zlmdb.Worker; see `Coming from another store` of the documentation"
@@ -66,6 +66,7 @@ else:
         **dict.fromkeys(
             ("Base", "Column", "Document", "Entity", "Field", "Model", "Persistent", "declarative_base"), _MODEL
         ),
+        **dict.fromkeys(("Query", "where"), "a query is a function of a record: t.table.where(lambda record: ...)"),
         **dict.fromkeys(("Deque", "FanoutCache", "Lock", "RLock", "Celery"), _TASKS),
         **dict.fromkeys(("Session", "WriteBatch", "atomic", "session", "transaction"), "write `with db.write() as t:`"),
         **dict.fromkeys(
@@ -111,5 +112,7 @@ else:
             ".worker": "Worker",
         },
         prefixes={"Map": ".classic.maps"},
-        advice=lambda name, known: _OTHERS.get(name) or nearest(name, known, listed=False),
+        advice=lambda name, known: (
+            _OTHERS.get(name) or nearest(name, [one for one in known if one[0] != "_"], listed=False)
+        ),
     )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import click
 
 import zlmdb
 
-from .group import main
+from .group import NamedPath, main
 
 
 @main.command()
-@click.argument("directory", type=click.Path(path_type=Path), default=Path("cities-data"))
+@click.argument("directory", type=NamedPath(path_type=Path), default=Path("cities-data"))
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Load only the N largest cities.")
 def demo(directory: Path, limit: Optional[int]) -> None:
     """Load the world's cities, query them, and measure each serializer.
@@ -27,6 +29,9 @@ def demo(directory: Path, limit: Optional[int]) -> None:
         from ..demo import DemoError, run
     except ModuleNotFoundError as error:
         raise click.ClickException(f"The demonstration needs {error.name}: pip install 'zlmdb[demo]'") from error
+    stream: Any = sys.stdout
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="replace")  # a code page, as Windows has, lacks letters of the names of cities
     try:
         run(directory, Console(highlight=False), limit)
     except (DemoError, zlmdb.Error, OSError) as error:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
 import click
 
@@ -24,6 +24,7 @@ FAILED, FOUND, ABSENT, STOPPED = 1, 3, 4, 130
 
 _OF_PROGRAMS = {
     "give overwrite=True": "give --overwrite",
+    "; write int(...) for a text": "",
     ", or open it writable with a schema (and create=True) to make it": "",
     "take out what there is with zlmdb.Database.salvage()": "take out what there is with zlmdb salvage",
     "copy the readable records with zlmdb.Database.salvage()": "copy the readable records with zlmdb salvage",
@@ -55,8 +56,41 @@ class Told(click.Command):
         return super().get_short_help_str(max(limit, 200))
 
 
+_BY_KEY = "records are selected by their keys, with --from, --to, --prefix or --startswith; "
+_IN_ORDER = "records come in the order of their keys, with --reverse in the opposite one; "
+_OPTIONS_ELSEWHERE = {
+    "--force": "--overwrite",
+    "--desc": "--reverse",
+    "--descending": "--reverse",
+    "--head": "--limit",
+    "-n": "--limit",
+    **dict.fromkeys(
+        ("--filter", "--query", "--where"), f"{_BY_KEY}a condition is for Python, t.table.where(lambda record: ...)"
+    ),
+    **dict.fromkeys(
+        ("--order-by", "--sort"), f"{_IN_ORDER}another order is for Python, t.table.order_by(lambda record: ...)"
+    ),
+}
+"""Options of other tools, and what to write here: an option, if the command has it, or for `select` a sentence."""
+
+
 class Command(Told):
     """A command that reports errors as one line on standard error, or as JSON with ``--json``, and by an exit code."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, with advice for an option that there is not."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            ours = {name for param in self.params for name in param.opts}
+            advice = _OPTIONS_ELSEWHERE.get(error.option_name, "")
+            if advice.startswith("-"):
+                advice = f"write {advice}" if advice in ours else ""
+            elif "--from" not in ours:
+                advice = ""
+            if not advice:
+                raise
+            raise click.UsageError(f"No such option '{error.option_name}': {advice}.", ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -162,6 +196,18 @@ class Group(click.Group):
                 click.echo(f"Error: {error.strerror or error}", err=True)
             raise SystemExit(FAILED) from error
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does it, with advice for an option of a command that is written before it."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if not any([name in param.opts for command in self.commands.values() for param in command.params]):
+                raise
+            raise click.UsageError(
+                f"No such option '{name}' before the command: write it at the end, zlmdb COMMAND ... {name}.", ctx
+            ) from error
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """As click does it, with advice for a command that there is not."""
         for ours, theirs in _ELSEWHERE.items():
@@ -180,9 +226,18 @@ def main() -> None:
     """
 
 
+class NamedPath(click.Path):
+    """A path that is not empty: that of a variable of the shell that is not set would be the current directory."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
+        if value == "":
+            self.fail(f"the path is empty{': write . for the current directory' * self.dir_okay}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def path_argument(name: str) -> Callable[[F], F]:
     """The argument *name* of a command, a path."""
-    return click.argument(name, type=click.Path(path_type=Path, readable=False))  # we say what is not, with the code 1
+    return click.argument(name, type=NamedPath(path_type=Path, readable=False))  # we say what is not, with the code 1
 
 
 def command(function: Callable[..., Any], cls: type[Command] = Command) -> click.Command:

@@ -41,8 +41,12 @@ def _escaped(char: str) -> str:
 
 def say(text: str, *, err: bool = False) -> None:
     """Write one line of text, of whatever is in a file. Raises `DiskError`."""
+    text = escaped(text)
     try:
-        click.echo(escaped(text), err=err)
+        try:
+            click.echo(text, err=err)
+        except UnicodeEncodeError:  # a pipe or a terminal with a code page, as on Windows: it has got nothing yet
+            click.echo("".join([one if one.isascii() else json.dumps(one)[1:-1] for one in text]), err=err)
     except BrokenPipeError:
         raise
     except OSError as error:

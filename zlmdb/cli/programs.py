@@ -7,7 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from operator import attrgetter
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +25,7 @@ def class_of(text: str, expected: str) -> Any:
     """The class that *text* names. Raises `click.UsageError`, ImportError."""
     module, _, name = text.partition(":")
     if not (module and name) or module.endswith(".py"):
-        raise click.UsageError(f"{text} names no class: write {expected}")
+        raise click.UsageError(f"{text} names no class: write {_meant(text) or expected}")
     with imports():
         found = imported(module)
         if getattr(found, "__file__", None) is None and hasattr(found, "__path__"):
@@ -35,6 +35,17 @@ def class_of(text: str, expected: str) -> Any:
         except AttributeError as error:
             close = nearest(name, [one for one, cls in vars(found).items() if isinstance(cls, type)], listed=False)
             raise click.UsageError(f"{error}{close and '; '}{close}") from error
+
+
+def _meant(text: str) -> str:
+    """What to write for *text* that has the path of a module, or no colon before the class; empty if it has neither."""
+    module, _, name = text.partition(":")
+    parts = PurePath(module).with_suffix("").parts if module.endswith(".py") else ()
+    if not parts and not name:
+        module, _, name = module.rpartition(".")
+        parts = tuple(module.split("."))
+    ours = f"{'.'.join(parts)}:{name}"
+    return ours if name and parts and all(part.isidentifier() for part in parts) else ""
 
 
 def imported(module: str) -> ModuleType:

@@ -20,12 +20,12 @@ from ..operations.filling import Like, new_file
 from ..operations.loading import load as load_stream
 from ..operations.stream import MAX_LINE
 from . import output
-from .group import command, path_argument
+from .group import NamedPath, command, path_argument
 
 
 @command
 @path_argument("path")
-@click.argument("file", type=click.Path(dir_okay=False), default="-")
+@click.argument("file", type=NamedPath(dir_okay=False), default="-")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only this table; may be given several times.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
 def dump(path: Path, file: str, tables: tuple[str, ...], overwrite: bool, as_json: bool) -> None:
@@ -38,12 +38,10 @@ def dump(path: Path, file: str, tables: tuple[str, ...], overwrite: bool, as_jso
     """
     _refuse_itself(str(path), file)
     source = file_of(registry.engine(str(path)))
-    with (
-        zlmdb.open(path, readonly=True) as db,
-        _written(file, source, overwrite) as target,
-        output.progress(as_json) as told,
-    ):
-        streamed = db.dump(target, tables=tables or None, progress=told)
+    with zlmdb.open(path, readonly=True) as db:
+        _refuse_table(db, file)
+        with _written(file, source, overwrite) as target, output.progress(as_json) as told:
+            streamed = db.dump(target, tables=tables or None, progress=told)
     text = f"{streamed.tables} tables, {streamed.records} records"
     output.say(text if not as_json else f'{{"tables": {streamed.tables}, "records": {streamed.records}}}', err=True)
 
@@ -53,6 +51,14 @@ def _refuse_itself(path: str, file: str) -> None:
     for own in registry.engine(path).files():
         if file != "-" and os.path.exists(file) and os.path.exists(own) and os.path.samefile(file, own):
             raise zlmdb.DatabaseInUse(f"{file!r} is a file of the database itself: dump it to another one", path=path)
+
+
+def _refuse_table(db: zlmdb.Database[Any], file: str) -> None:
+    """Raise `click.UsageError` where *file* is the name of a table, which somebody wants to be dumped alone."""
+    if file in db.tables():
+        raise click.UsageError(
+            f"{file!r} is a table of the database: write --table {file} to dump it, ./{file} for a file of that name"
+        )
 
 
 @contextmanager

@@ -12,13 +12,16 @@ BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`
 _ENDS = "a transaction has it: the end of the block `with db.write() as t:` commits, an exception undoes its changes"
 _ASKED = "there is no SQL: write `with db.read() as t:` and t.table[key], or t.table.where(lambda record: ...)"
 _MADE = "the tables that the schema declares are made when it is opened: add the attribute, and open it again"
+_EMPTIES = "Database.scratch(path) deletes a database; t.table.clear() empties a table"
 _NUMBERS = "db.stats() has the sizes, db.tables() the tables with their types and counts"
 _SMALLER = "db.compact() makes the file smaller"
 _OTHERWISE = {
     "awrite": "write `await db.arun(function)`, which calls it with the transaction in a thread",
     "commit": _ENDS, "rollback": _ENDS, "execute": _ASKED, "query": _ASKED, "create_all": _MADE, "create_table": _MADE,
-    "create_tables": _MADE, "drop_all": "Database.scratch(path) deletes a database; t.table.clear() empties a table",
-    "info": _NUMBERS, "size": _NUMBERS, "schema": _NUMBERS, "metadata": _NUMBERS, "count": _NUMBERS,
+    "create_tables": _MADE, "drop_all": _EMPTIES, "drop_tables": _EMPTIES, "truncate": _EMPTIES,
+    "copy": "db.backup(path) copies it while others write",
+    "set_mapsize": "the file grows by itself, up to maxsize= bytes of zlmdb.open() if that is given",
+    "info": _NUMBERS, "stat": _NUMBERS, "size": _NUMBERS, "schema": _NUMBERS, "metadata": _NUMBERS, "count": _NUMBERS,
     "path": "write .dbpath", "filename": "write .dbpath", "name": "write .dbpath",
     **dict.fromkeys(("iterate", "iterator"), "write t.table.select(start, stop) in a block `with db.read() as t:`"),
     **dict.fromkeys(("prefixed_db", "box"), "the schema declares a table for each; it is t.table in a block"),
@@ -26,8 +29,8 @@ _OTHERWISE = {
     "drop_table": "a migration drops a table, with old.drop(name)", "pack": _SMALLER, "vacuum": _SMALLER,
 }  # fmt: skip
 OF_OTHERS = (
-    *_OTHERWISE, "add", "begin_transaction", "cursor", "delete", "get", "insert", "items", "keys", "multi_get",
-    "put", "root", "session", "set", "transaction",
+    *_OTHERWISE, "Session", "add", "all", "atomic", "begin_transaction", "cursor", "delete", "find", "get", "insert",
+    "items", "keys", "multi_get", "put", "root", "search", "session", "set", "transaction",
 )  # fmt: skip
 """Methods that others have: databases, connections and dicts."""
 

@@ -10,7 +10,7 @@ from ..engines import Durability
 from ..late import load_with_true_times
 from ..numeric import checked_seconds, is_number
 from ..schema.schema import Schema
-from ..shown import refuse_options
+from ..shown import NotGiven, refuse_options
 from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
@@ -18,6 +18,8 @@ from .database import Database, opened
 from .state import StrPath
 
 S = TypeVar("S", bound=Schema)
+
+_MISSING: Any = NotGiven()
 
 _SIZE = "the file grows by itself, up to maxsize= bytes if that is given"
 _INSTEAD = {
@@ -61,7 +63,7 @@ def open(
     flush_every: Optional[float] = None,
 ) -> Database[S]: ...
 def open(
-    path: Optional[StrPath],
+    path: Optional[StrPath] = _MISSING,
     schema: Optional[type[Any]] = None,
     /,
     *more: Any,
@@ -132,6 +134,11 @@ def open(
     index does not fit a record, raises `DuplicateKey`, `EncodeError` or `DecodeError`, and the file does not get it.
     Raises ValueError or TypeError for an empty *path* and for options that have no meaning.
     """
+    if path is _MISSING:
+        raise TypeError(
+            "open() takes the path and the schema without their names: write zlmdb.open(path, Schema), or "
+            "zlmdb.open(None, Schema) for a database in memory"
+        )
     if more:
         raise TypeError(
             f"open() takes a path and a schema, and got {', '.join(map(repr, more))} as well: a database is created if "

@@ -71,6 +71,7 @@ class Attaching(DatabaseState):
             migrating=migrating,
             build=self._opening.build_indexes,
             rename=rename,
+            whole=True,
         )
         self._storages = {name: (cls, storage) for (name, (cls, _)), storage in zip(declared.items(), found)}
         if not declared.keys() <= vars(type(self)).keys():  # else that has been done

@@ -242,8 +242,10 @@ def _refuse_open(final: str) -> None:
 
 
 def check_room(directory: str, needed: int) -> None:
-    """Raise `DatabaseFull` unless the disk of *directory* has *needed* bytes free, FileNotFoundError if it is none."""
+    """Raise `DatabaseFull` unless the disk of *directory* has *needed* bytes free, another OSError if it is none."""
     if not os.path.isdir(directory):
+        if os.path.exists(directory):
+            raise NotADirectoryError(f"{directory!r} is a file, not a directory: choose another path")
         raise FileNotFoundError(f"no directory {directory!r}: create it first")
     free = shutil.disk_usage(directory).free
     if free < needed:

@@ -59,6 +59,8 @@ def new_file(
     final: str = os.path.abspath(os.fspath(target))
     empty = os.path.isdir(final) and set(os.listdir(final)) <= set(remains(final))
     if os.path.lexists(final) and not empty:
+        if os.path.isdir(final) and not registry.engine(final).exists():
+            raise FileExistsError(f"{final!r} is a directory with other files in it: choose another path")
         raise FileExistsError(f"{final!r} exists: remove it, or choose another path")
     check_room(final if empty else os.path.dirname(final), needed)
     directory, stem = (final, "") if empty else os.path.split(final)

@@ -106,7 +106,9 @@ def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:
     ]  # fmt: skip
     for name in (*sorted(slots.keys() & set(checked.names)), *(f"slot {number}" for number in taken)):
         raise errors.ConstraintError(
-            f"table {name!r} is in the database already: load into one that does not have it", table=name
+            f"table {name!r} is in the database already: load into one that does not have it, such as a new one, "
+            f"opened with zlmdb.Schema, which declares no tables",
+            table=name,
         )
     theirs, ours = _versions(checked.migrations), _versions(catalogue.migrations(txn))
     if theirs and ours and theirs != ours:

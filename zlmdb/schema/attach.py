@@ -22,7 +22,7 @@ from .storages import storage_of, waiting_storage
 def attach(
     store: Store, declarations: Sequence[Declaration], *, create: bool = True, timeout: Optional[float] = None,
     drop_indexes: bool = False, migrating: bool = False, build: bool = True, maps: bool = False,
-    rename: bool = False,
+    rename: bool = False, whole: bool = False,
 ) -> list[Storage[Any, Any]]:  # fmt: skip
     """The storages of *declarations*, after creating the tables and building the indexes that the file lacks.
 
@@ -30,7 +30,7 @@ def attach(
     *drop_indexes*, indexes that a table class does not declare are dropped. Raises `SchemaMismatch` if the file has
     other types; if *migrating*, only the use of such a table raises. Indexes of large tables are built in batches, each
     a transaction of its own, unless *build* is false. *maps*: the tables are used in transactions of any database.
-    *rename*: tables get their new names even without *create*.
+    *rename*: tables get their new names even without *create*. *whole*: these are all tables of a program.
     """
     if store.layout == "raw":
         from .rawtables import attach_raw  # late: few programs have such files
@@ -51,6 +51,10 @@ def attach(
             lacking = lacking or lacks(contents.slots.get(declared.name), declared, drop_indexes)
     if lacking:
         if change.is_urgent(contents):
+            if whole and contents.slots and not migrating:
+                from .renamedtables import tell_left_behind  # late: a file lacks something once
+
+                tell_left_behind(contents.slots, declarations)
             contents, created = change.create(), True
         else:  # only a shape to record: a program that does not write changes nothing
             shapes = True
@@ -103,6 +107,10 @@ def _compared(
         if found.former:
             slot = next((slots[old] for old, new in found.former.items() if new == declared.name), slot)
         reason = mismatch(store, slot, declared)
+        if reason is None and declared.was and slot is not None and slot.name == declared.name:
+            from .renamedtables import left_behind  # late, as below
+
+            reason = left_behind(left, slot, declarations, declared)
         if reason is None:
             found.fitting.append(declared)
         elif migrating:

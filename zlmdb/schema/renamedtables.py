@@ -41,6 +41,38 @@ def former_slot(
     return None
 
 
+def left_behind(
+    slots: Mapping[str, Slot], slot: Slot, declarations: Iterable[Declaration], declared: Declaration
+) -> Optional[str]:  # fmt: skip
+    """Why *declared*, which has *slot*, does not get the records of its former name; None if it has them.
+
+    A program that had the new name before it had ``was=`` has begun an empty table beside the other one.
+    """
+    known = {one.name for one in declarations}
+    for name in declared.was:
+        if name in slots and name not in slot.was and name not in known:
+            return (
+                f"table {declared.name!r} of the class {declared.class_name} was begun before the class had "
+                f"was={name!r}, and the file has both tables: leave out was=, and move the records with a migration: "
+                f"zlmdb.Migration(version, name, step), where def step(t, old): for key, fields in "
+                f"old[{name!r}].items(): store each in t, and then old.drop({name!r})"
+            )
+    return None
+
+
+def tell_left_behind(slots: Mapping[str, Slot], declarations: Sequence[Declaration]) -> None:
+    """Log a warning for a table that *slots* lack, where a table of the same class is declared no more."""
+    known = {one.name for one in declarations}
+    for declared in declarations:
+        for slot in () if declared.name in slots else slots.values():
+            if slot.class_name == declared.class_name and slot.name not in known:
+                log.warning(
+                    "table %s is new and empty, and %s, of the same class %s, is in the file: if that is its former "
+                    "name, move the records with a migration, in which they are old[%r]",
+                    declared.name, slot.name, slot.class_name, slot.name,
+                )  # fmt: skip
+
+
 def restrict(storage: Storage[Any, Any], slots: Mapping[str, Slot], former: Mapping[str, str]) -> None:
     """Refuse writes to a table that still has its former name in the file, and all use of one that is to get that name.
 

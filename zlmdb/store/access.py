@@ -14,7 +14,10 @@ from .. import errors
 
 def closed(*args: Any, **kwargs: Any) -> NoReturn:
     """Replaces the engine's functions after the end of a transaction."""
-    raise errors.TransactionClosed("the transaction has ended, or has not begun: use its tables inside its with block")
+    raise errors.TransactionClosed(
+        "the transaction has ended, or has not begun: use its tables inside its with block, and what is selected "
+        "there; a function that returns records of a block returns a list, as .all() gives it"
+    )
 
 
 def forked(*args: Any, **kwargs: Any) -> NoReturn:

@@ -53,7 +53,10 @@ def declare(cls: Any, field: Optional[str], ttl: Union[timedelta, float, None]) 
         raise TypeError(f"ttl={ttl!r} is counted from the time in a field: add expires=, with the name of the field")
     given: Any = field
     if not isinstance(given, str):
-        raise TypeError(f"expires={field!r}: expected the name of a field")
+        raise TypeError(
+            f"expires={field!r}: expected the name of a field, which has the time when its record expires, or with "
+            f"ttl=... the time from which that is counted"
+        )
     given = 0 if ttl is None else ttl
     try:
         seconds = given.total_seconds() if isinstance(given, timedelta) else float(given)

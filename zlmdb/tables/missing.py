@@ -89,7 +89,8 @@ def refuse_ranges(fields: Iterable[str]) -> NoReturn:
 _TAKEN = {
     "fields": "one function, which may return a tuple: write fields(lambda record: (record.name, ...))",
     "limit": "two numbers: write limit(count, skip)",
-    "order_by": "one function, and reverse: write order_by(lambda record: ..., reverse=True), or desc(...) in it",
+    "order_by": "one function, which may return a tuple, (record.name, desc(record.age)), and reverse: write "
+    "order_by(lambda record: ..., reverse=True), or desc(...) in it",
     "where": "one function: write where(lambda record: record.name == ... and ...)",
 }
 

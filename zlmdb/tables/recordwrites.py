@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Optional, TypeVar
 
 from .. import errors
+from ..shown import shortened
 from ..store.ranges import delete_prefixed
 from ..store.scans import Written
 from . import upkeep
@@ -49,6 +50,21 @@ class RecordWrites(TableState[K, V]):
                     break
                 new = codec.new_key(other)
         return new
+
+    def _refuse_new(self, key: K) -> NoReturn:
+        """Raise `DuplicateKey` for the *key* of a new record, which another one has."""
+        rule, advice = self._key_source, "replace it with table[key] = value"
+        if isinstance(rule, str):  # as with an id that is 0 until a database gives one
+            advice = (
+                f"add() takes the key from the field {rule!r}, since the class declares key={rule!r}: give the record "
+                f"another one, or replace the other record with table[key] = value"
+            )
+        raise errors.DuplicateKey(
+            f"table {self._name!r} has a record with the key {shortened(key)} already: {advice}",
+            table=self._name,
+            key=key,
+            owner=key,
+        )
 
     def _check_none(self, field: str) -> None:
         """Raise `EncodeError` if None, which a record has in the *field* of its key, is no key of this table."""

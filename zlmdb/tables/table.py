@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Op
 from .. import errors, reserved
 from ..handlers import let_through
 from ..query import preview
-from ..shown import NotGiven, shortened
+from ..shown import NotGiven
 from ..store.access import CLOSED, NO_READER, NOBODY, closed
 from ..store.transaction import Transaction
 from . import atomic
@@ -27,7 +27,7 @@ from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
 from .storage import Nothing, Storage
-from .tableclass import TableType, calling_locals, check_declares_indexes, check_types, former_names, unknown_options
+from .tableclass import TableType, calling_locals, check_body, check_types, former_names, unknown_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -132,7 +132,7 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
             declare(cls, expires, ttl)
         if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
             cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
-            check_declares_indexes(cls)
+            check_body(cls)
             check_types(cls, Table)
             cls._plain = cls.__setitem__ is Table.__setitem__
 
@@ -245,13 +245,7 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
         """
         key = self._new_key(value)
         if key in self:
-            raise errors.DuplicateKey(
-                f"table {self._name!r} has a record with the key {shortened(key)} already: replace it with "
-                f"table[key] = value",
-                table=self._name,
-                key=key,
-                owner=key,
-            )
+            self._refuse_new(key)
         self[key] = value
         return key
 

@@ -45,8 +45,8 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
     return found
 
 
-def check_declares_indexes(cls: Any) -> None:
-    """Raise `TypeError`, with the line to write, for what looks like an index in the body of *cls* and is none."""
+def check_body(cls: Any) -> None:
+    """Raise `TypeError`, with the line to write, for what looks like an index, or a field, in *cls* and is none."""
     body: Mapping[str, Any] = cls.__dict__
     for name, value in body.items():
         if _is_index_class(value):
@@ -60,6 +60,13 @@ def check_declares_indexes(cls: Any) -> None:
         given = _looked_up(annotation, cls) if isinstance(annotation, str) else annotation
         if _is_index_class(given) and not isinstance(body.get(name), Declares):
             raise TypeError(_no_index(cls, f"{name}: {_written(given)}", name, given))
+        if not (name in body or name.startswith("_") or "ClassVar" in str(annotation)):  # as an ORM declares a column
+            shown = annotation if isinstance(annotation, str) else _written(annotation)
+            raise TypeError(
+                f"{cls.__name__}: {name}: {shown} declares no field, as a table has none: its records are of a class "
+                f"of their own, such as a dataclass with this line, and the table of that, "
+                f"class {cls.__name__}(zlmdb.Table[KeyType, ThatClass])"
+            )
 
 
 def _looked_up(annotation: str, cls: Any) -> Any:

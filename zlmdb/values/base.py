@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar, Union
@@ -304,4 +305,6 @@ def library(module: str, install: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{module} is needed and not installed: pip install {install}") from error
+        frozen = hasattr(sys, "frozen")  # PyInstaller and others, which find imports by name only where code has it
+        advice = f"freeze the program with --hidden-import {module}" if frozen else f"pip install {install}"
+        raise ImportError(f"{module} is needed and not installed: {advice}") from error

@@ -157,7 +157,7 @@ class LmdbEngine:
         entries = 0
         if not new:
             require_regular(self.file)
-            entries = structure.check_opening(self.file, self.lock_file, options.readonly)
+            entries = structure.check_opening(self.file, self.lock_file, self.create and not options.readonly)
         if self._env_path not in _local:
             _local[self._env_path] = look_at(self.file)
         self.is_local = _local[self._env_path]

@@ -157,7 +157,7 @@ class PageFile:
                     return size
         if not self._head:
             raise errors.InvalidDatabase(
-                f"{self.path!r} is empty: check the path; opening it to write makes a new database in it",
+                f"{self.path!r} is empty: check the path; to open it writable with a schema makes a new database in it",
                 path=self.path,
             )
         raise errors.InvalidDatabase(

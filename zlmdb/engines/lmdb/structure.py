@@ -299,10 +299,10 @@ class _TreeCheck:
         return None if data is None else data[file.header : file.header + node.length]
 
 
-def check_opening(path: str, lock: str, readonly: bool) -> int:
+def check_opening(path: str, lock: str, create: bool) -> int:
     """The number of entries of the main database.
 
-    Raise `InvalidDatabase` for a file that is not LMDB's and has no *lock* file; an empty one is, unless *readonly*.
+    Raise `InvalidDatabase` for a file that is not LMDB's and has no *lock* file; an empty one is, if *create*.
 
     Raise `CorruptDatabase` for a file on which LMDB would crash, or go on from a state that is not the last one.
 
@@ -316,7 +316,7 @@ def check_opening(path: str, lock: str, readonly: bool) -> int:
         except errors.InvalidDatabase:
             # LMDB would say so, too, but leave a new lock file beside it. It makes that one before a new data file, so
             # where there is one, another process may be about to write the meta pages, for which LMDB waits.
-            if os.path.exists(lock) or not (readonly or os.fstat(data.fileno()).st_size):
+            if os.path.exists(lock) or (create and not os.fstat(data.fileno()).st_size):
                 return 0
             raise
         wrong = contradiction(file)
