@@ -12,6 +12,7 @@ import errno
 import os
 import resource
 import shutil
+import subprocess
 import sys
 import threading
 import traceback
@@ -287,6 +288,31 @@ def sizes(left: int, path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def room(left: int, path: Path) -> Iterator[None]:
+    """So many more pages on the disk, which is a small one: see `small_disk`."""
+    rest = path.parent / "rest"
+    with open(rest, "wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    os.truncate(rest, max(0, rest.stat().st_size - 4096 * left))
+    try:
+        yield
+    finally:
+        rest.unlink()
+
+
+@contextmanager
+def small_disk(place: Path) -> Iterator[None]:
+    """A disk of 8 MB at *place*, which only root can mount."""
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+@contextmanager
 def tasks_limit(left: int, path: Path) -> Iterator[None]:
     """So many more threads of this user, which must not be root."""
     with _limited(resource.RLIMIT_NPROC, 0 if left == 0 else threads_of_user() + left):
@@ -321,6 +347,7 @@ LIMITS: dict[str, tuple[Callable[[int, Path], Any], int, set[int]]] = {
     "descriptors": (descriptors, 40, {errno.EMFILE}),
     "memory": (memory, 200, {errno.ENOMEM}),
     "sizes": (sizes, 400, {errno.EFBIG}),
+    "room": (room, 400, {errno.ENOSPC}),
     "threads": (tasks_limit, 4, set()),
 }
 """The limit, the most room that is tried, and the errors of the system that name it."""
@@ -354,7 +381,7 @@ def tried(work: Callable[..., None], limit: str, left: int, source: Path, place:
     """Run *work* under the limit, then without it, in this process."""
     path, found = place / "data", Tried()
     shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     shutil.copytree(source, path)
     shutil.copytree(source, place / "source")
     if work is load:
@@ -365,6 +392,8 @@ def tried(work: Callable[..., None], limit: str, left: int, source: Path, place:
     if work is threads:
         begin_threads()
     if limit == "threads":
+        with zlmdb.open(place / "source", Store) as db:  # as nobody may see the files of what is imported late
+            work(db, place)
         for one in (place, *place.rglob("*")):
             os.chown(one, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
@@ -381,7 +410,8 @@ def tried(work: Callable[..., None], limit: str, left: int, source: Path, place:
                 found.wrong = traceback.format_exc()
         except Exception as error:
             found.error = f"{type(error).__name__}: {error}"
-            found.wrong = traceback.format_exc()
+            if "start new thread" not in found.error:
+                found.wrong = traceback.format_exc()
         for loop in LOOPS:
             loop.close()
         LOOPS[:] = [asyncio.new_event_loop()]
@@ -420,9 +450,11 @@ def limits(directory: Path, limit: str = "", only: str = "", every: int = 1, sho
         for work in WORKS:
             if only not in ("", work.__name__):
                 continue
-            refused = Counter[str]()
+            refused, place = Counter[str](), directory / "place"
             for left in range(0, most, every):
-                ((_, found),) = in_children(lambda n: tried(work, name, n, source, directory / "place"), [left])
+                shutil.rmtree(place, ignore_errors=True)
+                with small_disk(place) if name == "room" else nullcontext():
+                    ((_, found),) = in_children(lambda n: tried(work, name, n, source, place), [left])
                 what = f"{name}, {work.__name__}, {left}"
                 if isinstance(found, Crash):
                     failures.append(f"{what}: signal {found.signal}")

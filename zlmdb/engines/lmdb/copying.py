@@ -48,7 +48,10 @@ def _copy(env: lmdb.Environment, target: int, total: int, told: Told) -> None:
             done.set()
 
     writer = threading.Thread(target=write, name="zlmdb-backup")
-    writer.start()
+    try:
+        writer.start()
+    except RuntimeError as error:
+        raise _without_threads(error) from error
     try:
         while not done.wait(_PAUSE):
             told(min(os.fstat(target).st_size, total), total)
@@ -59,7 +62,17 @@ def _copy(env: lmdb.Environment, target: int, total: int, told: Told) -> None:
         raise ours from (None if ours is failed[0] else failed[0])
 
 
+def _without_threads(error: Exception) -> RuntimeError:
+    return RuntimeError(
+        f"no room for a thread, of which a copy without unused pages takes two: let some end, or raise the limit of "
+        f"memory (`ulimit -v`), of threads (`ulimit -u`), or of the container; a backup with compact=False takes none "
+        f"({error})"
+    )
+
+
 def _of_system(error: Exception) -> Exception:
     """What the operating system said of the copy, which *error* has as a text, so that the copy is named with it."""
+    if os.strerror(errno.EAGAIN) in str(error):  # LMDB's own thread
+        return _without_threads(error)
     said = (one for one in _UNWRITTEN if os.strerror(one) in str(error))
     return next((OSError(one, os.strerror(one)) for one in said), error)
