@@ -5,6 +5,7 @@ and copies of every kind. Each round begins with a copy of the same file. After 
 operation or as after it; an index that is partly built is read by nobody, and the next opening completes it. What an
 operation has written beside its target, the next one removes.
 """
+
 from __future__ import annotations
 
 import os

@@ -248,7 +248,7 @@ WORKS = (
 )  # fmt: skip
 
 
-# -- the limits ---------------------------------------------------------------------------------------------------------
+# -- the limits --------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -353,7 +353,7 @@ LIMITS: dict[str, tuple[Callable[[int, Path], Any], int, set[int]]] = {
 """The limit, the most room that is tried, and the errors of the system that name it."""
 
 
-# -- trying them --------------------------------------------------------------------------------------------------------
+# -- trying them -------------------------------------------------------------------------------------------------------
 
 
 def fill(path: Path) -> None:
@@ -437,24 +437,24 @@ def tried(work: Callable[..., None], limit: str, left: int, source: Path, place:
     return found
 
 
-def limits(directory: Path, limit: str = "", only: str = "", every: int = 1, show: bool = False) -> dict[str, Any]:
-    """Run each operation, or the *only* one, under each *limit* with more and more room."""
+def limits(
+    directory: Path, limit: str = "", only: str = "", every: int = 1, show: bool = False, most: int = 1000
+) -> dict[str, Any]:
+    """Run each operation, or the *only* one, under each *limit* with more and more room, EVERY so much, up to MOST."""
     source = directory / "source"
     directory.chmod(0o755)
     fill(source)
     failures: list[str] = []
     seen: dict[str, Any] = {}
-    for name, (_, most, _) in LIMITS.items():
+    for name, (_, greatest, _) in LIMITS.items():
         if limit not in ("", name):
             continue
         for work in WORKS:
             if only not in ("", work.__name__):
                 continue
-            refused, place = Counter[str](), directory / "place"
-            for left in range(0, most, every):
-                shutil.rmtree(place, ignore_errors=True)
-                with small_disk(place) if name == "room" else nullcontext():
-                    ((_, found),) = in_children(lambda n: tried(work, name, n, source, place), [left])
+            refused = Counter[str]()
+            for left in range(0, min(most, greatest), every):
+                found = _in_child(work, name, left, source, directory / "place")
                 what = f"{name}, {work.__name__}, {left}"
                 if isinstance(found, Crash):
                     failures.append(f"{what}: signal {found.signal}")
@@ -468,6 +468,13 @@ def limits(directory: Path, limit: str = "", only: str = "", every: int = 1, sho
                     break
             seen[f"{name}, {work.__name__}"] = dict(refused)
     return {"errors": seen, "failures": failures}
+
+
+def _in_child(work: Callable[..., None], name: str, left: int, source: Path, place: Path) -> Any:
+    shutil.rmtree(place, ignore_errors=True)
+    with small_disk(place) if name == "room" else nullcontext():
+        ((_, found),) = in_children(lambda left: tried(work, name, left, source, place), [left])
+    return found
 
 
 if __name__ == "__main__":

@@ -1,0 +1,174 @@
+"""Limits of the system: descriptors, threads, room for temporary files. An operation that meets one names it."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+import zlmdb
+from zlmdb.engines.lmdb import copying
+
+pytestmark = [
+    pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
+    pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix"),
+]
+
+
+class Store(zlmdb.Schema):
+    numbers: zlmdb.Table[int, int]
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    with zlmdb.open(tmp_path / "db", Store) as db, db.write() as t:
+        t.numbers.put_many([(n, n) for n in range(1000)])
+    return tmp_path / "db"
+
+
+def test_a_salvage_without_descriptors_names_them_and_no_other_program(filled: Path) -> None:
+    """It said that a program had written to the file: the file could not be opened to compare it."""
+    program = """
+        import errno, os, resource, shutil, sys, zlmdb
+        source, target = sys.argv[1:]
+        zlmdb.Database.salvage(source, target)  # which imports what it takes
+        shutil.rmtree(target)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        taken = []
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        refused = 0
+        while True:
+            try:
+                print(zlmdb.Database.salvage(source, target).records)
+                break
+            except OSError as error:
+                if error.errno != errno.EMFILE and "ulimit -n" not in str(error):
+                    print(repr(error))
+                refused += 1
+            os.close(taken.pop())
+        print(refused > 3)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(filled), str(filled.parent / "rescued")],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("1000\nTrue\n", "")
+
+
+@pytest.mark.parametrize("whose", ["ours", "that of LMDB"])
+def test_a_copy_without_room_for_a_thread_says_so(
+    whose: str, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LMDB's error was taken for one of locks."""
+
+    class Full(copying.threading.Thread):
+        def start(self) -> None:
+            if self.name == "zlmdb-backup":
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    class Env:
+        def __init__(self, env: Any) -> None:
+            self.env = env
+
+        def copyfd(self, descriptor: int, compact: bool) -> None:
+            raise zlmdb.lmdb.LockError(f"mdb_env_copyfd3: {os.strerror(errno.EAGAIN)}")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.env, name)
+
+    with zlmdb.open(filled, Store) as db:
+        with monkeypatch.context() as patched:
+            if whose == "ours":
+                patched.setattr(copying.threading, "Thread", Full)
+            else:
+                patched.setattr(db._open_store, "env", Env(db._open_store.env))
+            with pytest.raises(RuntimeError, match="no room for a thread.*ulimit -u.*compact=False"):
+                db.backup(tmp_path / "copy.mdb")
+            db.backup(tmp_path / "copy.mdb", compact=False)
+        db.compact()
+        assert [name for name in os.listdir(tmp_path) if name.endswith(".tmp")] == []
+        assert db.check().ok
+
+
+@pytest.fixture
+def stream(filled: Path) -> bytes:
+    out = io.BytesIO()
+    with zlmdb.open(filled, Store) as db:
+        db.dump(out)
+    return out.getvalue()
+
+
+class Pipe(io.RawIOBase):
+    """What can be read only once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        return self._data.readinto(into)
+
+
+def test_a_file_is_loaded_without_room_for_a_temporary_one(stream: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/no such directory")
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        assert db.load(io.BytesIO(stream)).records == 1000
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk can only be mounted by root, on Linux")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def loaded(stream: IO[bytes]) -> int:
+    with zlmdb.open(None, zlmdb.Schema) as db:
+        return db.load(stream).records
+
+
+def test_a_pipe_is_loaded_or_the_place_without_room_is_named(stream: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", "/no such directory")
+        with pytest.raises(zlmdb.DiskError, match="the stream could not be copied .*/no such directory.* set TMPDIR"):
+            loaded(Pipe(stream))
+    assert loaded(Pipe(stream)) == 1000
+
+
+def test_a_pipe_with_more_than_there_is_room_for_is_an_error(
+    stream: bytes, full_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(full_disk))
+    with pytest.raises(zlmdb.DiskError, match="the stream could not be copied .* set TMPDIR"):
+        loaded(Pipe(stream))
+    assert os.listdir(full_disk) == []
+
+
+def test_what_a_pipe_raises_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Pipe):
+        def readinto(self, into: Any) -> int:
+            raise ConnectionResetError("the other end has gone")
+
+    with pytest.raises(ConnectionResetError):
+        loaded(Broken(b""))
