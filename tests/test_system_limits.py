@@ -36,37 +36,84 @@ def filled(tmp_path: Path) -> Path:
     return tmp_path / "db"
 
 
+def run_with_few_files(program: str, *arguments: Path) -> str:
+    """What *program* prints; its function ``few`` leaves so many descriptors."""
+    start = """
+        import errno, os, resource, shutil, sys, zlmdb
+        taken = []
+        def few(left):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+            try:
+                while True:
+                    taken.append(os.open("/dev/null", os.O_RDONLY))
+            except OSError:
+                pass
+            for _ in range(left):
+                os.close(taken.pop())
+        def told(error):
+            return error.errno == errno.EMFILE or "ulimit -n" in str(error) or repr(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(start) + textwrap.dedent(program), *map(str, arguments)],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )  # fmt: skip
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
 def test_a_salvage_without_descriptors_names_them_and_no_other_program(filled: Path) -> None:
     """It said that a program had written to the file: the file could not be opened to compare it."""
     program = """
-        import errno, os, resource, shutil, sys, zlmdb
         source, target = sys.argv[1:]
         zlmdb.Database.salvage(source, target)  # which imports what it takes
         shutil.rmtree(target)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-        taken = []
-        try:
-            while True:
-                taken.append(os.open("/dev/null", os.O_RDONLY))
-        except OSError:
-            pass
-        refused = 0
+        few(0)
         while True:
             try:
                 print(zlmdb.Database.salvage(source, target).records)
                 break
             except OSError as error:
-                if error.errno != errno.EMFILE and "ulimit -n" not in str(error):
-                    print(repr(error))
-                refused += 1
+                print(told(error))
             os.close(taken.pop())
-        print(refused > 3)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), str(filled), str(filled.parent / "rescued")],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-    )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("1000\nTrue\n", "")
+    said = run_with_few_files(program, filled, filled.parent / "rescued").split("\n")
+    assert set(said) == {"True", "1000", ""}
+    assert len(said) > 5
+
+
+@pytest.mark.parametrize("left", range(9))
+def test_a_cache_is_not_emptied_for_want_of_descriptors_and_can_be_closed(left: int, tmp_path: Path) -> None:
+    """Its mark could not be read, so it was taken for that of another boot."""
+    with zlmdb.Cache(tmp_path / "cache") as cache:
+        cache["a"] = 1
+    program = """
+        zlmdb.Cache(None).close()
+        few(int(sys.argv[2]))
+        try:
+            cache = zlmdb.Cache(sys.argv[1])
+            print(cache.get("a") == 1)
+            while taken:  # as another thread may do
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError as error:
+            print(told(error))
+        if "cache" in globals():
+            cache.close()
+    """
+    assert set(run_with_few_files(program, tmp_path / "cache", Path(str(left))).split()) == {"True"}
+    with zlmdb.Cache(tmp_path / "cache") as cache:
+        assert cache["a"] == 1
+
+
+def test_what_cannot_be_opened_to_be_flushed_is_not_taken_for_flushed(filled: Path) -> None:
+    program = """
+        from zlmdb.operations import backup
+        few(0)
+        try:
+            backup.flush(sys.argv[1])
+        except OSError as error:
+            print(told(error))
+    """
+    assert run_with_few_files(program, filled / "data.mdb") == "True\n"
 
 
 @pytest.mark.parametrize("whose", ["ours", "that of LMDB"])
