@@ -219,3 +219,54 @@ def test_what_a_pipe_raises_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ConnectionResetError):
         loaded(Broken(b""))
+
+
+@pytest.mark.parametrize("how", ["open", "opened again in a child", "restore"])
+def test_what_is_printed_without_standard_streams_is_not_written_into_the_files(how: str, filled: Path) -> None:
+    """The data file got descriptor 1 of a program that had closed it, and was destroyed by what it printed."""
+    program = """
+        import contextlib
+
+        class Store(zlmdb.Schema):
+            numbers: zlmdb.Table[int, int]
+
+        path, how = sys.argv[1:]
+        zlmdb.Database.restore(path, path + "first")  # which imports what it takes
+
+        def to_print(*_):
+            for number in range(3):
+                with contextlib.suppress(OSError):
+                    os.write(number, b"a warning\\n" * 1000)
+
+        def use(db):
+            for number in range(20):  # so that LMDB writes what lies behind the end of the file now
+                with db.write() as t:
+                    t.numbers.put_many([(n, 7) for n in range(1000 * number, 1000 * number + 1000)])
+                to_print()
+
+        inherited = zlmdb.open(path, Store) if how == "opened again in a child" else None
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.closerange(0, 3)
+                if how == "restore":
+                    zlmdb.Database.restore(path, path + "copy", progress=to_print)
+                elif inherited is not None:
+                    use(inherited)
+                else:
+                    with zlmdb.open(path, Store) as db:
+                        use(db)
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+    """
+    if how == "restore":  # in more than one step
+        with zlmdb.open(filled, Store) as db, db.write() as t:
+            t.numbers.put_many([(n, n) for n in range(100_000)])
+    run_with_few_files(program, filled, Path(how))
+    used = filled if how != "restore" else filled.parent / "dbcopy"
+    assert zlmdb.Database.verify(used) == []
+    with zlmdb.open(used, Store) as db, db.read() as t:
+        assert set(t.numbers.values()) == ({7} if how != "restore" else set(range(100_000)))
+        assert len(t.numbers) == (20_000 if how != "restore" else 100_000)
+        assert db.check().ok

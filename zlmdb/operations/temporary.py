@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 
 from .. import errors
 from ..directories import NO_ROOM, advising
-from ..systems import fcntl, posix
+from ..systems import fcntl, keep_standard_streams, posix
 
 _NAME = r"\d+\.[0-9a-f]{8}\.tmp"
 
@@ -85,6 +85,7 @@ def _new_directory(path: str) -> None:
 
 @contextmanager
 def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator[str, None, None]:
+    keep_standard_streams()
     while True:
         path = os.path.join(directory, f"{stem}{'.' * bool(stem)}{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:

@@ -19,6 +19,7 @@ import lmdb
 from ... import errors
 from ...directories import make_directory
 from ...log import log
+from ...systems import keep_standard_streams
 from ..engine import Told, known_options
 from ..environment import Handle
 from . import manyspaces, mapsize, presence, rollback, room, structure
@@ -257,6 +258,7 @@ class LmdbEngine:
             # Without a lock file there is no table of readers, which only matters beside a writer.
             log.info("%s opens without locks: nobody can write there", self.path)
             keywords = {**keywords, "lock": False}
+        keep_standard_streams()
         try:
             return self._fitting(keywords)
         except lmdb.DiskError as error:
