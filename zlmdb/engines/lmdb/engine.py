@@ -275,8 +275,8 @@ class LmdbEngine:
                     self._present = presence.enter(self.file, self.lock_file)
                     allocate_locks(self.lock_file, keywords["max_readers"], keywords.get("mode", 0o644) & 0o666)
                 env = self._patient(keywords)
-                if shows and made:
-                    self._present = presence.share(self.file, self._present)
+                if shows:
+                    self._present = presence.share(env, self.file, self.lock_file, made, self._present)
                 return env
             except lmdb.MapResizedError:  # another process made the file larger in just this moment
                 self.closed()
