@@ -299,9 +299,7 @@ def test_a_long_read_that_ends_with_the_interpreter_does_not_import(path: str) -
 @pytest.mark.skipif(sys.platform != "linux", reason="locks of open files")
 @pytest.mark.parametrize("lib_version", ["0.9", "1.0"])
 @pytest.mark.parametrize("way", ["lmdb", "zlmdb"])
-def test_a_reader_stays_known_when_its_program_copies_the_directory(
-    way: str, lib_version: Any, tmp_path: Path
-) -> None:
+def test_a_reader_stays_known_when_its_program_copies_the_directory(way: str, lib_version: Any, tmp_path: Path) -> None:
     """To close a descriptor of the lock file ended LMDB's locks on it, and the next program cleared the readers."""
     program = """
         import shutil, subprocess, sys
@@ -346,8 +344,9 @@ def test_a_reader_stays_known_when_its_program_copies_the_directory(
     }
     if way == "lmdb" and lib_version == "1.0":
         pytest.skip("lmdb opens the format of its own")
+    arguments = [textwrap.dedent(program), str(tmp_path / "db"), textwrap.dedent(others[way]), lib_version]
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "db"), textwrap.dedent(others[way]), lib_version],
+        [sys.executable, "-c", *arguments],
         env=workers.surroundings(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("4999\n", 0), done.stderr

@@ -270,3 +270,23 @@ def test_what_is_printed_without_standard_streams_is_not_written_into_the_files(
         assert set(t.numbers.values()) == ({7} if how != "restore" else set(range(100_000)))
         assert len(t.numbers) == (20_000 if how != "restore" else 100_000)
         assert db.check().ok
+
+
+def test_a_write_opens_what_could_not_be_opened_after_compact(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said that another file had replaced the data file, until something was read."""
+
+    def refuse(**_: object) -> None:
+        raise zlmdb.DiskError("this process has as many files open as it may")
+
+    with zlmdb.open(filled, Store) as db:
+        for number in range(3):
+            with monkeypatch.context() as patched:
+                patched.setattr(db._open_store.engine, "open", refuse)
+                with pytest.raises(zlmdb.DiskError, match="as many files open"):
+                    db.compact()
+            db._open_store.look_at = 0.0
+            with db.write() as t:
+                t.numbers[number] = 7
+        assert db.check().ok
+        with db.read() as t:
+            assert (t.numbers[0], t.numbers[1], len(t.numbers)) == (7, 7, 1000)

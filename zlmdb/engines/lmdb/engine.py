@@ -332,7 +332,7 @@ class LmdbEngine:
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""
         presence.leave(self._present)
-        self._present = None
+        self._present = self._opened = None  # the next file may be another one, as after `compact`
         mapsize.release(self._reserved)
         self._size = self._reserved = 0
 
