@@ -279,12 +279,13 @@ def test_a_write_opens_what_could_not_be_opened_after_compact(filled: Path, monk
         raise zlmdb.DiskError("this process has as many files open as it may")
 
     with zlmdb.open(filled, Store) as db:
+        store: Any = db._store
         for number in range(3):
             with monkeypatch.context() as patched:
-                patched.setattr(db._open_store.engine, "open", refuse)
+                patched.setattr(store.engine, "open", refuse)
                 with pytest.raises(zlmdb.DiskError, match="as many files open"):
                     db.compact()
-            db._open_store.look_at = 0.0
+            store.look_at = 0.0
             with db.write() as t:
                 t.numbers[number] = 7
         assert db.check().ok

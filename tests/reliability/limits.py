@@ -425,7 +425,8 @@ def tried(work: Callable[..., None], limit: str, left: int, source: Path, place:
                 found.wrong = traceback.format_exc()
         except Exception as error:
             found.error = f"{type(error).__name__}: {error}"
-            if "thread" not in found.error:  # Python has no other error for that
+            # What Python itself says, where it has no better error.
+            if not ("thread" in found.error or (limit == "memory" and isinstance(error, SyntaxError))):
                 found.wrong = traceback.format_exc()
         for loop in LOOPS:
             loop.close()
