@@ -116,7 +116,7 @@ def test_what_cannot_be_opened_to_be_flushed_is_not_taken_for_flushed(filled: Pa
     assert run_with_few_files(program, filled / "data.mdb") == "True\n"
 
 
-@pytest.mark.parametrize("whose", ["ours", "that of LMDB"])
+@pytest.mark.parametrize("whose", ["ours", "ours, which ends at once", "that of LMDB"])
 def test_a_copy_without_room_for_a_thread_says_so(
     whose: str, filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +127,10 @@ def test_a_copy_without_room_for_a_thread_says_so(
             if self.name == "zlmdb-backup":
                 raise RuntimeError("can't start new thread")
             super().start()
+
+    class Ended(copying.threading.Thread):
+        def run(self) -> None:
+            """As one that has no memory to call its function: `backup` waited for it for ever."""
 
     class Env:
         def __init__(self, env: Any) -> None:
@@ -142,6 +146,8 @@ def test_a_copy_without_room_for_a_thread_says_so(
         with monkeypatch.context() as patched:
             if whose == "ours":
                 patched.setattr(copying.threading, "Thread", Full)
+            elif whose == "ours, which ends at once":
+                patched.setattr(copying.threading, "Thread", Ended)
             else:
                 patched.setattr(db._open_store, "env", Env(db._open_store.env))
             with pytest.raises(RuntimeError, match="no room for a thread.*ulimit -u.*compact=False"):
