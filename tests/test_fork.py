@@ -480,3 +480,44 @@ def test_a_fork_while_other_threads_write(tmp_path: Path) -> None:
         """,
         tmp_path,
     )
+
+
+def test_a_child_that_leaves_a_copy_of_its_parent_removes_nothing(tmp_path: Path) -> None:
+    """A child of a fork in a function that is told the progress, which raises, deleted the file that was written."""
+    run(
+        """
+        class Left(Exception):
+            pass
+
+        path = sys.argv[1]
+        opened().close()
+        copies = {
+            "backup": lambda told: db.backup(path + "backup", progress=told, compact=False),
+            "restore": lambda told: zlmdb.Database.restore(path, path + "restore", progress=told),
+            "salvage": lambda told: zlmdb.Database.salvage(path, path + "salvage", progress=told),
+        }
+        with zlmdb.open(path, Store) as db:
+            for name, copy in copies.items():
+                for stage in ("copy", "verify", "rows"):
+                    children = []
+
+                    def told(progress):
+                        if progress.stage == stage and not children:
+                            children.append(os.fork())
+                            if children == [0]:
+                                raise Left
+
+                    try:
+                        copy(told)
+                    except Left:
+                        os._exit(0)
+                    except FileExistsError:
+                        continue  # it has no such stage, and the copy was made before
+                    assert all(os.waitpid(child, 0)[1] == 0 for child in children)
+                    with zlmdb.open(path + name, Store) as there, there.read() as t:
+                        assert len(t.rows) == 2000
+                    if children:
+                        zlmdb.Database.scratch(path + name)
+        """,
+        tmp_path,
+    )

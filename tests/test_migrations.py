@@ -13,6 +13,7 @@ from operated import Store, child, fill
 
 import zlmdb
 from zlmdb import Migration
+from zlmdb.operations import progress
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -310,3 +311,47 @@ def test_a_table_is_not_rewritten_for_another_key_field_under_its_old_keys(path:
         pytest.raises(zlmdb.SchemaMismatch, match="takes its keys from the field 'code', which is 20 in the value"),
     ):
         db.migrate()
+
+
+@LAYOUTS
+def test_each_loop_over_the_records_tells_its_progress(
+    layout: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last step told nothing while it stored millions of records in their new shape and built their indexes."""
+    monkeypatch.setattr(progress, "EVERY", 4)
+
+    @dataclass
+    class Before:
+        name: str
+
+    @dataclass
+    class After:
+        full: str
+
+    class Numbered(zlmdb.Table[int, Before]):
+        pass
+
+    class Named(zlmdb.Table[int, After]):
+        by_full = zlmdb.Index[str](lambda row: row.full, version=1)
+
+    class Old(zlmdb.Schema):
+        rows: Numbered
+
+    class New(zlmdb.Schema):
+        rows: Named
+        migrations = (
+            Migration(1, "names", lambda t, old: old.rewrite("rows", lambda key, fields: {"full": fields["name"]})),
+        )
+
+    with zlmdb.open(path, Old, layout=layout, durability="none") as db, db.write() as t:
+        t.rows.put_many([(n, Before(f"name {n}")) for n in range(10)])
+    told: list[Any] = []
+    with zlmdb.open(path, New) as db:
+        db.migrate(progress=told.append)
+    total = 10 if layout == "tables" else None  # of a part of a keyspace nobody knows
+    ends = [(4, total), (8, total), (10, 10)]
+    stages = ["1 names: rows", "1 names: rows fits", "1 names: index rows.by_full"]
+    assert [(one.stage, one.done, one.total) for one in told if one.stage != "migrations"] == [
+        (stage, *end) for stage in stages for end in (ends if stage != stages[0] else [(4, 10), (8, 10), (10, 10)])
+    ]
+    assert told[-1] == ("migrations", 1, 1)

@@ -22,6 +22,8 @@ from zlmdb.store import transaction, writing
 from zlmdb.store.live import LiveTransactions
 from zlmdb.store.readers import Ages, readers
 
+from . import workers
+
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -292,3 +294,59 @@ def test_a_long_read_that_ends_with_the_interpreter_does_not_import(path: str) -
     """
     command = [sys.executable, "-c", textwrap.dedent(program), path]
     assert "Traceback" not in subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="locks of open files")
+@pytest.mark.parametrize("lib_version", ["0.9", "1.0"])
+@pytest.mark.parametrize("way", ["lmdb", "zlmdb"])
+def test_a_reader_stays_known_when_its_program_copies_the_directory(way: str, lib_version: Any, tmp_path: Path) -> None:
+    """To close a descriptor of the lock file ended LMDB's locks on it, and the next program cleared the readers."""
+    program = """
+        import shutil, subprocess, sys
+        import zlmdb
+
+        class Store(zlmdb.Schema):
+            rows: zlmdb.Table[int, str]
+
+        path, other, lib_version = sys.argv[1:]
+        with zlmdb.open(path, Store, lib_version=lib_version, durability="none") as db:
+            with db.write() as t:
+                t.rows.put_many([(n, f"first {n}") for n in range(5000)])
+            with db.read() as t:
+                rows = iter(t.rows.values())
+                next(rows)
+                shutil.copytree(path, path + " copied")
+                subprocess.run([sys.executable, "-c", other, path], check=True)
+                print(sum(row.startswith("first") for row in rows))
+    """
+    others = {
+        "lmdb": """
+            import sys, lmdb
+            with lmdb.open(sys.argv[1], max_dbs=9, map_size=1 << 30) as env:
+                assert env.reader_check() == 0
+                [name] = [key for key in env.begin().cursor().iternext(values=False) if b"rows" in key]
+                rows = env.open_db(name)
+                for turn in range(30):
+                    with env.begin(write=True, db=rows) as txn:
+                        for key, value in list(txn.cursor()):
+                            txn.put(key, value[:-1] + b"!")
+        """,
+        "zlmdb": """
+            import sys, zlmdb
+            class Store(zlmdb.Schema):
+                rows: zlmdb.Table[int, str]
+            with zlmdb.open(sys.argv[1], Store, durability="none") as db:
+                assert db.clear_readers() == 0
+                for turn in range(30):
+                    with db.write() as t:
+                        t.rows.put_many([(n, f"other {turn} {n}") for n in range(5000)])
+        """,
+    }
+    if way == "lmdb" and lib_version == "1.0":
+        pytest.skip("lmdb opens the format of its own")
+    arguments = [textwrap.dedent(program), str(tmp_path / "db"), textwrap.dedent(others[way]), lib_version]
+    done = subprocess.run(
+        [sys.executable, "-c", *arguments],
+        env=workers.surroundings(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("4999\n", 0), done.stderr

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import random
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from .reliability import (
     killgroups,
     killwork,
     ledger,
+    limits,
     many,
     mutate,
     patches,
@@ -64,6 +67,34 @@ def test_long_operations_that_are_killed_are_done_wholly_or_not_at_all(tmp_path:
     assert found["failures"] == []
     assert set(found["kills"]) == {work.__name__ for work in killwork.WORKS}
     assert sum(found["kills"].values()) > 0
+
+
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+@pytest.mark.parametrize(
+    ("limit", "every", "refused"),
+    [
+        ("descriptors", 3, {"open_again", "restore", "salvage"}),
+        ("memory", 90, {"open_again"}),
+        ("sizes", 120, {"block", "run"}),
+        ("room", 120, {"block", "run", "backup", "restore", "salvage"}),
+        ("threads", 1, {"backup"}),
+    ],
+)
+def test_a_limit_of_the_system_is_an_error_and_the_database_goes_on(limit: str, every: int, refused: set[str]) -> None:
+    if limit in ("room", "threads") and os.geteuid() != 0:
+        pytest.skip("a disk is mounted, and another user taken, by root only")
+    with tempfile.TemporaryDirectory() as place:  # where another user may go, as in that of pytest none may
+        for name in ("block", "run", "backup", "restore", "salvage", "open_again"):
+            if limit == "memory" and name == "backup":
+                continue  # Python may wait for ever for a thread that has no memory to begin
+            try:
+                found = limits.limits(Path(place), limit, name, every)
+            except subprocess.CalledProcessError:
+                pytest.skip("this system lets nobody mount a disk")
+            assert found["failures"] == []
+            seen = found["errors"][f"{limit}, {name}"]
+            assert name not in refused or sum(seen.values()) > 0
 
 
 @pytest.mark.once  # PyPy is slow until it is warm: few rounds end before their kill

@@ -25,6 +25,21 @@ posix: Any = os
 """`os` with the functions that checkers do not let a module for all systems call."""
 
 
+def keep_standard_streams() -> None:
+    """Take the descriptors 0, 1 and 2 where the program has closed them, as some daemons do.
+
+    Else the next file gets one of them, and what is printed, also by the C library, is written into that file.
+    """
+    if not WINDOWS:
+        for number in range(3):
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(
+                    "/", getattr(os, "O_PATH", os.O_RDONLY)
+                )  # the least that is free; to write there fails, as before
+
+
 def flush(descriptor: int) -> None:
     """Flush an open file to the disk. On macOS `fsync` leaves it in the cache of the drive; LMDB does as this does."""
     if hasattr(fcntl, "F_FULLFSYNC"):

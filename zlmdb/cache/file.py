@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, NoReturn, Optional
 
 from .. import Database, DiskError, Error, InvalidDatabase
@@ -24,6 +24,7 @@ from ..systems import fcntl, flush
 
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)  # open files, which says nothing of the one that is to be opened
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
 
 
@@ -32,7 +33,9 @@ def boot() -> str:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
-    except OSError:
+    except OSError as error:
+        if error.errno in _TOO_MANY:
+            raise
         return str(int(time.time() - _since_boot()))
 
 
@@ -151,8 +154,14 @@ class CacheFile:
         if users is None:
             return
         if db is not None:
-            with self._alone():
-                clean = self._is_only_user()
+            with ExitStack() as guarded:
+                try:
+                    guarded.enter_context(self._alone())
+                    clean = self._is_only_user()
+                except OSError as error:
+                    if error.errno not in _TOO_MANY:
+                        raise
+                    clean = False  # to be closed, which makes room, it needs no other file
                 try:
                     if clean:
                         try:
@@ -207,7 +216,11 @@ class CacheFile:
         try:
             with open(self._mark, encoding="ascii") as file:
                 return file.read()
-        except (OSError, UnicodeDecodeError):
+        except OSError as error:
+            if error.errno in _TOO_MANY:  # else the cache would be taken for one that did not survive, and emptied
+                raise
+            return ""
+        except UnicodeDecodeError:
             return ""
 
     def _write_mark(self, text: str) -> None:

@@ -306,7 +306,9 @@ def flush(path: str) -> None:
     """Flush a file, or the names in a directory, to the disk."""
     try:
         descriptor = os.open(path, _TO_FLUSH)
-    except OSError:  # Windows opens no directories
+    except OSError as error:  # Windows opens no directories
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise  # else a copy could replace a database before it is on the disk
         return
     try:
         systems.flush(descriptor)

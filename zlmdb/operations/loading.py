@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from typing import IO, Any, Optional, Union
 from uuid import UUID
 
@@ -33,10 +33,12 @@ from .keyspaces import by_hand
 from .keytext import from_plain
 from .progress import EVERY, Progress, Told, silent
 from .stream import MAX_LINE, SHAPE, VERSION, Section, Streamed
+from .triedentries import no_copy
 from .undeclaredindexes import index_storage
 
 Filling = Union[Filler, Writer]
 
+_BLOCK = 1 << 20
 _NOT_OF_DUMP = (AttributeError, KeyError, TypeError, ValueError)
 """What reading a line raises that is JSON, and no line of a dump."""
 
@@ -70,11 +72,7 @@ def load(
         raise errors.ReadonlyDatabase(f"{target.engine.path!r} is open read-only: open it writable to load into it")
     with target.writing(timeout):
         pass  # raises inside a transaction of this thread
-    with tempfile.TemporaryFile() as copy:
-        if not source.seekable():
-            shutil.copyfileobj(source, copy)
-            copy.seek(0)
-            source = copy
+    with nullcontext(source) if source.seekable() else _copied(source) as source:
         start = source.tell()
         checked = _verify(_Lines(source, max_line))
 
@@ -93,6 +91,31 @@ def load(
 
             target.change(at_once, timeout=timeout)
     return checked.streamed
+
+
+@contextmanager
+def _copied(source: IO[bytes]) -> Generator[IO[bytes], None, None]:
+    """A copy of a stream that can be read only once, such as a pipe. Raises `DiskError`, and what *source* raises."""
+    with _written():
+        copy = tempfile.TemporaryFile()  # noqa: SIM115 - only what this raises is another matter
+    try:
+        while block := source.read(_BLOCK):
+            with _written():
+                copy.write(block)
+        with _written():
+            copy.seek(0)
+        yield copy
+    finally:
+        with suppress(OSError):  # it writes again what could not be written
+            copy.close()
+
+
+@contextmanager
+def _written() -> Generator[None, None, None]:
+    try:
+        yield
+    except OSError as error:
+        raise no_copy("stream", error) from error
 
 
 def _refuse_present(target: Store, txn: Transaction, checked: _Checked) -> None:

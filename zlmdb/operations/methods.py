@@ -245,7 +245,8 @@ class Operations(DatabaseState):
         bytes, by default 512 MiB, which is enough for a value of 384 MiB. Raises `DecodeError` if a line is longer, if
         the stream was cut off or has changed, or if a value cannot be read; `ConstraintError` if a table or slot
         already exists; `SchemaMismatch` for a table without types from the other layout, and if stream and database
-        have different migrations; `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`.
+        have different migrations; `DiskError` if there is no room to copy a stream that can be read only once, such as
+        a pipe; `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`.
         """
         from .loading import load
         from .stream import MAX_LINE

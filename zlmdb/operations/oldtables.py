@@ -34,7 +34,7 @@ from ..tables.storage import Storage
 from ..tables.table import Table
 from ..tables.upkeep import build
 from .linked import check_links
-from .progress import Progress, Told, counted
+from .progress import Told, counted
 
 if TYPE_CHECKING:
     from .keptrecords import KeptRecords
@@ -330,15 +330,16 @@ def _settle(step: Step, slot: Slot, declared: Declaration) -> None:
     if handle is None:
         return
     others = partial(other_fields, stored, declared)
-    for block in blocks(step.txn, handle[0], storage):
-        for key, data in block:
-            step.txn.put(key, _fitting(storage, read, key, data, others), db=handle[0])
+    found = (pair for block in blocks(step.txn, handle[0], storage) for pair in block)
+    total = int(step.txn.stat(handle[0])["entries"]) if storage.alone else None
+    for key, data in counted(found, f"{step.name}: {slot.name} fits", step.told, total):
+        step.txn.put(key, _fitting(storage, read, key, data, others), db=handle[0])
     for index in storage.indexes:
         entries = step.handle(Keyspace(index.storage.space, index.storage.prefix))
         if entries is not None:
-            rows = _rows(step, handle[0], storage)
+            stage = f"{step.name}: index {slot.name}.{index.name}"
+            rows = counted(_rows(step, handle[0], storage), stage, step.told, total)
             step.t.txn._count(build(rows, storage, index, step.txn, entries[0]), 0)
-    step.told(Progress(f"{step.name}: {slot.name} fits", 1, 1))
 
 
 def _try_indexes(step: Step, slot: Slot, declared: Declaration) -> None:

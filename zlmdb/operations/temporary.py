@@ -17,32 +17,42 @@ from contextlib import contextmanager, suppress
 
 from .. import errors
 from ..directories import NO_ROOM, advising
-from ..systems import fcntl, posix
+from ..systems import fcntl, keep_standard_streams, posix
 
 _NAME = r"\d+\.[0-9a-f]{8}\.tmp"
 
 
 @contextmanager
 def temporary_file(directory: str, stem: str = "") -> Generator[str, None, None]:
-    """A block with a new, empty file in *directory* that only its owner may read, removed at the end if it is there."""
+    """A block with a new, empty file in *directory* that only its owner may read, removed at the end if it is there.
+
+    A child of a fork in the block, which leaves it as well, removes nothing.
+    """
     _remove_remains(directory, stem)
     with _locked(directory, stem, _new_file) as path:
+        maker = os.getpid()
         try:
             yield path
         finally:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
+            if os.getpid() == maker:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
 
 
 @contextmanager
 def temporary_directory(directory: str, stem: str = "") -> Generator[str, None, None]:
-    """A block with a new directory in *directory* that only its owner may enter, removed at the end if it is there."""
+    """A block with a new directory in *directory* that only its owner may enter, removed at the end if it is there.
+
+    A child of a fork in the block, which leaves it as well, removes nothing.
+    """
     _remove_remains(directory, stem)
     with _locked(directory, stem, _new_directory) as path:
+        maker = os.getpid()
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            if os.getpid() == maker:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
@@ -75,6 +85,7 @@ def _new_directory(path: str) -> None:
 
 @contextmanager
 def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator[str, None, None]:
+    keep_standard_streams()
     while True:
         path = os.path.join(directory, f"{stem}{'.' * bool(stem)}{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:

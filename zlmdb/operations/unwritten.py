@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Optional
@@ -33,6 +34,10 @@ def _compare(engine: Engine, before: Optional[bytes], error: Optional[Exception]
         now = _roots(engine)
     except errors.DiskError:
         return  # nothing says that there was a commit, and what the disk still gave is worth keeping
+    except OSError:
+        if error is None:
+            raise
+        return  # the *error* tells more
     if now != before:
         raise errors.DatabaseInUse(
             f"a program wrote to {engine.path!r} while it was read, so that the copy would have parts of two states: "
@@ -48,5 +53,9 @@ def _roots(engine: Engine) -> Optional[bytes]:
             return file.roots
     except errors.DiskError:
         raise
-    except (errors.Error, OSError):
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise  # this says nothing of the file
+        return None
+    except errors.Error:
         return None

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import threading
+from typing import Optional
 
 import lmdb
 
@@ -36,30 +37,45 @@ def copy_compact(env: lmdb.Environment, target: int, total: int, told: Told) -> 
 
 
 def _copy(env: lmdb.Environment, target: int, total: int, told: Told) -> None:
-    done = threading.Event()
-    failed: list[Exception] = []
+    ended: list[Optional[Exception]] = []
 
     def write() -> None:
         try:
             env.copyfd(target, compact=True)
+            ended.append(None)
         except Exception as error:
-            failed.append(error)
-        finally:
-            done.set()
+            ended.append(error)
 
     writer = threading.Thread(target=write, name="zlmdb-backup")
-    writer.start()
     try:
-        while not done.wait(_PAUSE):
+        writer.start()
+    except RuntimeError as error:
+        raise _without_threads(str(error)) from error
+    try:
+        writer.join(_PAUSE)
+        while writer.is_alive():
             told(min(os.fstat(target).st_size, total), total)
+            writer.join(_PAUSE)
     finally:  # whatever *told* raises: the descriptor, whose number others get, must outlive the thread
         writer.join()
-    if failed:
-        ours = _of_system(failed[0])
-        raise ours from (None if ours is failed[0] else failed[0])
+    if not ended:
+        raise _without_threads("the thread has ended before it began, as without memory")
+    if ended[0] is not None:
+        ours = _of_system(ended[0])
+        raise ours from (None if ours is ended[0] else ended[0])
+
+
+def _without_threads(reason: str) -> RuntimeError:
+    return RuntimeError(
+        f"no room for a thread, of which a copy without unused pages takes two: let some end, or raise the limit of "
+        f"memory (`ulimit -v`), of threads (`ulimit -u`), or of the container; a backup with compact=False takes none "
+        f"({reason})"
+    )
 
 
 def _of_system(error: Exception) -> Exception:
     """What the operating system said of the copy, which *error* has as a text, so that the copy is named with it."""
+    if os.strerror(errno.EAGAIN) in str(error):  # LMDB's own thread
+        return _without_threads(str(error))
     said = (one for one in _UNWRITTEN if os.strerror(one) in str(error))
     return next((OSError(one, os.strerror(one)) for one in said), error)

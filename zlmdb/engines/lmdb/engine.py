@@ -19,6 +19,7 @@ import lmdb
 from ... import errors
 from ...directories import make_directory
 from ...log import log
+from ...systems import keep_standard_streams
 from ..engine import Told, known_options
 from ..environment import Handle
 from . import manyspaces, mapsize, presence, rollback, room, structure
@@ -257,6 +258,7 @@ class LmdbEngine:
             # Without a lock file there is no table of readers, which only matters beside a writer.
             log.info("%s opens without locks: nobody can write there", self.path)
             keywords = {**keywords, "lock": False}
+        keep_standard_streams()
         try:
             return self._fitting(keywords)
         except lmdb.DiskError as error:
@@ -273,8 +275,8 @@ class LmdbEngine:
                     self._present = presence.enter(self.file, self.lock_file)
                     allocate_locks(self.lock_file, keywords["max_readers"], keywords.get("mode", 0o644) & 0o666)
                 env = self._patient(keywords)
-                if shows and made:
-                    self._present = presence.share(self.file, self._present)
+                if shows:
+                    self._present = presence.share(env, self.file, self.lock_file, made, self._present)
                 return env
             except lmdb.MapResizedError:  # another process made the file larger in just this moment
                 self.closed()
@@ -330,7 +332,7 @@ class LmdbEngine:
     def closed(self) -> None:
         """Give the reservation of a closed environment back to the budget of the process."""
         presence.leave(self._present)
-        self._present = None
+        self._present = self._opened = None  # the next file may be another one, as after `compact`
         mapsize.release(self._reserved)
         self._size = self._reserved = 0
 

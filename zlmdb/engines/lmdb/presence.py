@@ -4,25 +4,38 @@ A reader is entered in LMDB's lock file. If somebody removes that, the next prog
 another one, in which the reader is not: what it writes overwrites the pages that are being read (in a test, 44 of 118
 scans were wrong without an error). So each process locks the data file itself while it has it open, and shares this
 lock with the others. Whoever has to make the lock file must have it alone.
+
+LMDB's own locks on its lock file say that a process has the environment open, and that the process of a reader lives.
+The system drops all locks of this kind that a process has on a file when the process closes any descriptor of it, as
+after copying the directory, or reading all files in it. The next program that opens the database would then take the
+lock file for that of nobody, and clear the readers (in a test, a scan ended in an assertion of LMDB). So there are
+locks on the same bytes that belong to an open file, and stay.
 """
 
 from __future__ import annotations
 
 import os
+import struct
+import sys
 import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Optional
+
+import lmdb
 
 from ... import errors
 from ...handlers import close_files
 from ...systems import fcntl
 
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
+_SET = 37  # F_OFD_SETLK, for which Python 3.9 on PyPy has no name
+_HAS_LOCKS = sys.platform == "linux" and sys.maxsize > 1 << 32
+_IN_USE = 0  # the byte that LMDB locks while the environment is open; a process with readers locks that of its number
 
 
 class Present:
-    """The data file, open to be locked: until `leave`, or until an interrupt has dropped what refers to this."""
+    """The data file and LMDB's lock file, open to be locked: until `leave`, or an interrupt drops what refers to it."""
 
     __slots__ = ("_opened", "descriptor")
 
@@ -30,6 +43,14 @@ class Present:
         self._opened: list[int] = []
         self._opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
         self.descriptor = self._opened[0]
+
+    def stay(self, lock: str) -> None:
+        """Lock the bytes of the lock file that LMDB has locked. Of the second byte its own lock would be in the way."""
+        self._opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
+        file, number = self._opened[-1], os.getpid()
+        fcntl.fcntl(file, _SET, _lock(fcntl.F_RDLCK, _IN_USE))
+        fcntl.fcntl(file, fcntl.F_SETLK, _lock(fcntl.F_UNLCK, number))
+        fcntl.fcntl(file, _SET, _lock(fcntl.F_RDLCK, number))
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
         """End the lock of this process."""
@@ -40,6 +61,11 @@ class Present:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _lock(kind: int, byte: int) -> bytes:
+    """The ``struct flock`` of C."""
+    return struct.pack("hhqqi4x", kind, os.SEEK_SET, byte, 1, 0)
 
 
 def enter(file: str, lock: str) -> Optional[Present]:
@@ -79,14 +105,19 @@ def enter(file: str, lock: str) -> Optional[Present]:
     return present
 
 
-def share(file: str, present: Optional[Present]) -> Optional[Present]:
-    """LMDB has made the lock file, and *present* is what `enter` has returned: others may come in; as `enter`."""
+def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Optional[Present]) -> Optional[Present]:
+    """LMDB has opened *env*, and perhaps *made* the lock file; *present* is what `enter` has returned. As `enter`."""
     if fcntl is None:
         return None
     with suppress(OSError):  # as in `enter`
-        if present is None:
-            present = Present(file)
-        fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if made:  # others may come in
+            if present is None:
+                present = Present(file)
+            fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if present is not None and _HAS_LOCKS:
+            with suppress(lmdb.Error):
+                env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
+            present.stay(lock)
     return present
 
 
