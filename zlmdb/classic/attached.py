@@ -160,7 +160,7 @@ def _missing(
     """The indexes that the file has, attached or declared, and that this program does not maintain."""
     targets = {definition["target"] for definition in definitions.values()}
     found = table._found
-    declared = [name for name in found.unknown if found.adopted.get(name) not in targets]
+    declared = [name for name in found.unknown if found.definitions.get(name, {}).get("table") not in targets]
     return [*sorted(wanted.keys() - definitions.keys()), *declared]
 
 

@@ -98,9 +98,8 @@ class IndexFinder:
             from .links import unknown_referrers  # late: few schemas have links
 
             undeletable = unknown_referrers(slot, declared) or None
-        adopted = {name: definition.get("table") for name, definition in slot.indexes.items()}
         return FileIndexes(
-            gone, unknown, adopted, older, found.refused, unwritable, undeletable,
+            gone, unknown, slot.indexes, older, found.refused, unwritable, undeletable,
             _NONE if not slot.building else frozenset(slot.building) - gone,
         )  # fmt: skip
 

@@ -31,8 +31,8 @@ class FileIndexes(NamedTuple):
 
     *gone*: known ones that another program dropped or changed. *unknown*: those that the program does not know.
     *building*: known ones that do not have all entries yet: they are maintained, and nobody reads them.
-    *adopted*: the tables of zlmdb 26 that some of them use, by the name of the index. *older*: the file once had the
-    program's declaration, and has a later one now.
+    *definitions*: what the file records of each. *older*: the file once had the program's declaration, and has a later
+    one now.
 
     For the shape of its records: why the program cannot read them, and why it may not write any; None if it may.
     *undeletable*: why it may not delete any, because of links to them.
@@ -40,7 +40,7 @@ class FileIndexes(NamedTuple):
 
     gone: frozenset[str] = frozenset()
     unknown: tuple[str, ...] = ()
-    adopted: Mapping[str, Optional[str]] = MappingProxyType({})
+    definitions: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     older: bool = False
     unreadable: Optional[str] = None
     unwritable: Optional[str] = None

@@ -37,35 +37,22 @@ _IN_USE = 0  # the byte that LMDB locks while the environment is open; a process
 class Present:
     """The data file and LMDB's lock file, open to be locked: until `leave`, or an interrupt drops what refers to it."""
 
-    __slots__ = ("_opened", "descriptor")
+    __slots__ = ("descriptor", "opened")
 
     def __init__(self, file: str) -> None:
-        self._opened: list[int] = []
-        self._opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
-        self.descriptor = self._opened[0]
-
-    def stay(self, lock: str) -> None:
-        """Lock the bytes of the lock file that LMDB has locked. Of the second byte its own lock would be in the way."""
-        self._opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
-        file, number = self._opened[-1], os.getpid()
-        fcntl.fcntl(file, _SET, _lock(fcntl.F_RDLCK, _IN_USE))
-        fcntl.fcntl(file, fcntl.F_SETLK, _lock(fcntl.F_UNLCK, number))
-        fcntl.fcntl(file, _SET, _lock(fcntl.F_RDLCK, number))
+        self.opened: list[int] = []
+        self.opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
+        self.descriptor = self.opened[0]
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
         """End the lock of this process."""
         try:  # noqa: SIM105 - nor `suppress`
-            close(self._opened)
+            close(self.opened)
         except OSError:  # the program has closed all that is open, as daemons do
             pass
 
     def __del__(self) -> None:
         self.close()
-
-
-def _lock(kind: int, byte: int) -> bytes:
-    """The ``struct flock`` of C."""
-    return struct.pack("hhqqi4x", kind, os.SEEK_SET, byte, 1, 0)
 
 
 def enter(file: str, lock: str) -> Optional[Present]:
@@ -117,7 +104,12 @@ def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Opti
         if present is not None and _HAS_LOCKS:
             with suppress(lmdb.Error):
                 env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
-            present.stay(lock)
+            present.opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
+            file_lock, number, pack = present.opened[-1], os.getpid(), struct.Struct("hhqqi4x").pack  # `struct flock`
+            fcntl.fcntl(file_lock, _SET, pack(fcntl.F_RDLCK, os.SEEK_SET, _IN_USE, 1, 0))
+            # LMDB's own lock of the second byte would be in the way.
+            fcntl.fcntl(file_lock, fcntl.F_SETLK, pack(fcntl.F_UNLCK, os.SEEK_SET, number, 1, 0))
+            fcntl.fcntl(file_lock, _SET, pack(fcntl.F_RDLCK, os.SEEK_SET, number, 1, 0))
     return present
 
 
