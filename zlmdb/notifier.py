@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Callable, Optional
 
-from .locks import monotonic
 from .loops import running_loop
 
 
@@ -42,10 +41,10 @@ class Notifier:
             for wake in list(self._listening.values()):
                 wake()
 
-    def claiming(self, longest: float) -> int:
-        """How many claims have begun in the last *longest* seconds."""
-        began, first = list(self.claims.values()), monotonic() - longest
-        return len(began) if not began or began[0] > first else sum([one > first for one in began])
+    def claiming(self, since: float) -> int:
+        """How many claims have begun after the time *since*."""
+        began = list(self.claims.values())  # the oldest first
+        return len(began) if not began or began[0] > since else sum([one > since for one in began])
 
     @contextmanager
     def _registered(self, wake: Callable[[], object]) -> Generator[None, None, None]:

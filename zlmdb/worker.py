@@ -293,7 +293,7 @@ class Worker(Generic[T]):
             if not notifier.claims:
                 return queue.pause(), bell
             notifier.missed = True  # first: who ends a claim looks at that afterwards
-            return queue._pause(notifier.claiming(_LONG)), bell
+            return queue._pause(notifier.claiming(monotonic() - _LONG)), bell
 
     def _look_again(self, bell: Doorbell, heard: bool) -> Optional[float]:
         """As `_look`, for one who listens; who has *heard* the bell need not, if another one has looked since."""
