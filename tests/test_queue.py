@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import new_class
 from typing import Any, Callable, Optional
@@ -20,6 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
+from zlmdb import worker
+from zlmdb.feed import doorbell
+from zlmdb.feed.doorbell import Doorbell
 
 from . import workers
 
@@ -468,7 +472,7 @@ def test_a_worker_makes_a_pipe_only_where_it_has_to_wait(tmp_path: Path, monkeyp
         worker = zlmdb.Worker(db, lambda t: t.jobs)
         worker.put(1)
         monkeypatch.delattr(os, "mkfifo", raising=False)
-        monkeypatch.setattr(worker, "_bell", None)
+        monkeypatch.setattr(Doorbell, "listen", None)
         worker.done(worker.get())
         with pytest.raises(TimeoutError):
             worker.get(timeout=0)
@@ -611,3 +615,92 @@ def test_a_unique_index_refuses_a_second_job_and_lets_the_first_one_move(tmp_pat
             worker.done(worker.get(timeout=5))
         worker.put(Address("a"))
         assert db.check().ok
+
+
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One item for each claim; and nobody looks again by itself."""
+    made: list[int] = []
+    claim = zlmdb.Queue._claim
+
+    def counted(self: Any, *given: Any, **options: Any) -> Any:
+        made.append(1)
+        return claim(self, *given, **options)
+
+    monkeypatch.setattr(zlmdb.Queue, "_claim", counted)
+    for module in (doorbell, worker):
+        monkeypatch.setattr(module, "PATIENCE", 1000.0)
+    return made
+
+
+def put_some(count: int, t: Any) -> None:
+    for number in range(count):
+        t.jobs.put(number)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_of_many_tasks_that_wait_as_many_claim_as_there_are_jobs(
+    tmp_path: Path, claims: list[int], on_disk: bool
+) -> None:
+    async def main(waiting: zlmdb.Worker[int]) -> None:
+        tasks = [asyncio.ensure_future(waiting.aget(60)) for _ in range(50)]
+        await asyncio.sleep(0.05)
+        assert claims == []
+        for count in (1, 1, 5):
+            await db.arun(partial(put_some, count))
+            done: set[Any] = set()
+            while len(done) < count:
+                done = {task for task in tasks if task.done()}
+                await asyncio.sleep(0.005)
+            tasks = [task for task in tasks if task not in done]
+            assert len(claims) == count
+            claims.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with zlmdb.open(tmp_path / "db" if on_disk else None, Disk) as db:
+        asyncio.run(main(zlmdb.Worker(db, lambda t: t.jobs)))
+
+
+def test_what_a_claim_leaves_another_one_gets(claims: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = zlmdb.Queue._claim
+
+    def failing(self: Any, *given: Any, **options: Any) -> Any:
+        if len(claims) < 2:  # a function that has failed with its group runs again by itself
+            claims.append(1)
+            raise OSError("once")
+        return claim(self, *given, **options)
+
+    monkeypatch.setattr(zlmdb.Queue, "_claim", failing)
+
+    async def main() -> None:
+        tasks = [asyncio.ensure_future(waiting.aget(60)) for _ in range(9)]
+        await asyncio.sleep(0.05)
+        await waiting.aput(1)
+        found: list[Any] = []
+        while len(found) < 2:
+            await asyncio.sleep(0.005)
+            found = [task for task in tasks if task.done()]
+        assert sorted(str(task.exception() or task.result().body) for task in found) == ["1", "once"]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with zlmdb.open(None, Disk) as db:
+        waiting = zlmdb.Worker(db, lambda t: t.jobs)
+        asyncio.run(main())
+
+
+def test_a_claim_whose_task_never_goes_on_keeps_no_job_from_others(claims: list[int]) -> None:
+    with zlmdb.open(None, Disk) as db:
+        waiting = zlmdb.Worker(db, lambda t: t.jobs)
+        with db.write() as t:
+            notifier = t.jobs._bell().notifier
+            t.jobs.put(1)
+        notifier.claims["recent"] = time.monotonic()
+        with pytest.raises(TimeoutError):
+            waiting.get(0)
+        notifier.claims.clear()
+        notifier.claims["old"] = time.monotonic() - 5
+        assert waiting.get(0).body == 1

@@ -694,7 +694,7 @@ def test_a_job_that_an_interrupted_caller_never_saw_is_given_back(db: zlmdb.Data
 
 def outside_of_reads(code: Any) -> set[int]:
     """As `handled_at`. What is interrupted as it begins to read leaves the transaction to the garbage collector."""
-    return set() if code.co_name in ("_pause", "_bell", "_queue") else handled_at(code)
+    return set() if code.co_name in ("_look", "_queue") else handled_at(code)
 
 
 class Stepped:

@@ -26,12 +26,25 @@ class Notifier:
     def _reset(self) -> None:
         # Without a lock: an interrupt may come as a lock is let go, and then whoever rings would wait for ever.
         self._listening: dict[object, Callable[[], object]] = {}  # each step with it is one call
+        self.rings = 0
+        self.idle: tuple[int, float] = -1, 0.0
+        """After how many rings somebody has looked and found nothing, and until when that holds."""
+        self.claims: dict[object, float] = {}
+        """Since when threads and tasks of this process have been about to take what it rang for."""
+        self.missed = False
+        """Whether somebody has left something to them, and is to look again if they leave something."""
 
     def ring(self) -> None:
         """Wake all who listen."""
+        self.rings += 1  # first: who is woken compares it
         if self._listening:
             for wake in list(self._listening.values()):
                 wake()
+
+    def claiming(self, since: float) -> int:
+        """How many claims have begun after the time *since*."""
+        began = list(self.claims.values())  # the oldest first
+        return len(began) if not began or began[0] > since else sum([one > since for one in began])
 
     @contextmanager
     def _registered(self, wake: Callable[[], object]) -> Generator[None, None, None]:
@@ -69,9 +82,9 @@ class Notifier:
             finally:
                 if alarm is not None:
                     alarm.cancel()
-            woken.clear()
             heard = bool(rung)
-            rung.clear()
+            rung.clear()  # first: who rings from now on sets the event again
+            woken.clear()
             return heard
 
         # A task whose loop was closed, or is run no more, never ends, and nothing else may keep it.
@@ -79,7 +92,7 @@ class Notifier:
 
         def wake() -> None:
             event, where = sleeping(), running()
-            if event is not None and where is not None:
+            if event is not None and where is not None and not rung:
                 rung.append(True)
                 with suppress(RuntimeError):  # the loop is closed, and whoever rings must not learn of that
                     where.call_soon_threadsafe(event.set)

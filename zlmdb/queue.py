@@ -266,13 +266,18 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     def pause(self) -> Optional[float]:
         """The seconds until a job can be claimed: 0 if there is one; None if only a `put` can change that."""
-        if self.ready:
+        return self._pause(0)
+
+    def _pause(self, claims: int) -> Optional[float]:
+        """As `pause`, without the jobs that *claims* others of this process are about to get."""
+        if self.ready if claims == 0 else next(iter(self.ready.limit(1, claims).keys()), None) is not None:
             return 0
         now = self._now()
-        if self._storage in _shortened or self._was_set_back(now, _looked.get(self._storage, 0)):
+        if claims == 0 and (self._storage in _shortened or self._was_set_back(now, _looked.get(self._storage, 0))):
             return 0
-        first = [next(iter(jobs.limit(1).keys()), None) for jobs in (self.delayed, self.leased)]
-        times = [key[1] for key in first if key is not None]
+        after = () if claims == 0 else (now + 1,)  # what is due now, one of the others makes ready
+        first = [self.select((state, *after), (state + 1,), limit=1).keys() for state in (_DELAYED, _LEASED)]
+        times = [key[1] for jobs in first for key in jobs]
         return max(min(times) - now, 0) / _SECOND if times else None
 
     def _bell(self) -> Doorbell:

@@ -22,6 +22,7 @@ from .store.asyncfutures import waits_for
 S = TypeVar("S", bound=Schema)
 T = TypeVar("T")
 
+_LONG = 1.0  # seconds after which nobody leaves a job to a claim any more: its task may never go on
 _LEAST = 0.001  # seconds to wait for a delay to end, of which less may be left for long where a test stops the clock
 _COUNT = "ask the queue: `with db.read() as t:`, and in it t.jobs.ready.count()"
 _INSTEAD = {
@@ -102,14 +103,15 @@ class Worker(Generic[T]):
         """As `get`; *mine* has the lease as soon as there is one, for a caller that is interrupted."""
 
         def claimed() -> Optional[Lease[T]]:
-            while True:
-                sorts = waits.may_go_on
-                lease, more = self._db.run(partial(self._claim_as, mine, sorts))
-                if lease is not None or not (more and sorts):
-                    return lease
+            with _Claim(self, bell):
+                while True:
+                    sorts = waits.may_go_on
+                    lease, more = self._db.run(partial(self._claim_as, mine, sorts))
+                    if lease is not None or not (more and sorts):
+                        return lease
 
         waits = _Waits(timeout)
-        pause = self._pause()
+        pause, bell = self._look()
         found = claimed() if pause == 0 else None
         if found is not None:
             return found
@@ -119,13 +121,14 @@ class Worker(Generic[T]):
                 "get() waits for a job, which nobody can put while this thread has a write transaction open: call it "
                 "outside of the block, or use the queue's claim() inside, which does not wait"
             )
-        with self._bell().listen() as wait:
+        with bell.listen() as wait:
+            heard = False
             while True:
-                pause = self._pause()
+                pause = self._look_again(bell, heard)
                 found = claimed() if pause == 0 else None
                 if found is not None:
                     return found
-                wait(waits.next(pause))
+                heard = wait(waits.next(pause))
 
     def done(self, lease: Lease[T], /) -> None:
         """`Queue.done`."""
@@ -187,19 +190,20 @@ class Worker(Generic[T]):
 
     async def _aget(self, timeout: Optional[float], mine: list[Lease[T]], asked: list[None]) -> Lease[T]:
         waits = _Waits(timeout)
-        pause = self._pause()
-        found = await self._aclaim(waits, mine, asked) if pause == 0 else None
+        pause, bell = self._look()
+        found = await self._aclaim(bell, waits, mine, asked) if pause == 0 else None
         if found is not None:
             return found
         waits.next(pause)
-        async with self._bell().alisten() as wait:
+        async with bell.alisten() as wait:
+            heard = False
             while True:
                 await self._db._refuse_to_wait()
-                pause = self._pause()
-                found = await self._aclaim(waits, mine, asked) if pause == 0 else None
+                pause = self._look_again(bell, heard)
+                found = await self._aclaim(bell, waits, mine, asked) if pause == 0 else None
                 if found is not None:
                     return found
-                await wait(waits.next(pause))
+                heard = await wait(waits.next(pause))
 
     async def adone(self, lease: Lease[T], /) -> None:
         """As `done`, in asyncio. If the task is cancelled meanwhile, the job is acknowledged all the same."""
@@ -228,24 +232,27 @@ class Worker(Generic[T]):
             else:
                 self._db.submit(lambda t: self._released(t, lease))
 
-    async def _aclaim(self, waits: _Waits, mine: list[Lease[T]], asked: list[None]) -> Optional[Lease[T]]:
+    async def _aclaim(
+        self, bell: Doorbell, waits: _Waits, mine: list[Lease[T]], asked: list[None]
+    ) -> Optional[Lease[T]]:  # fmt: skip
         loop = running_loop()  # raises before anything is claimed
-        while True:
-            await self._db._refuse_to_wait()
-            asked.append(None)
-            sorts = waits.may_go_on
-            future = self._db.submit(partial(self._claim_as, mine, sorts))
-            try:
-                lease, more = await waits_for(future, loop)
-            except BaseException:
-                if future.cancel():
-                    asked.clear()
-                raise
-            if lease is not None:
-                return lease
-            asked.clear()
-            if not (more and sorts):
-                return None
+        with _Claim(self, bell):
+            while True:
+                await self._db._refuse_to_wait()
+                asked.append(None)
+                sorts = waits.may_go_on
+                future = self._db.submit(partial(self._claim_as, mine, sorts))
+                try:
+                    lease, more = await waits_for(future, loop)
+                except BaseException:
+                    if future.cancel():
+                        asked.clear()
+                    raise
+                if lease is not None:
+                    return lease
+                asked.clear()
+                if not (more and sorts):
+                    return None
 
     def _released(self, t: Any, *leases: Lease[T]) -> None:
         for lease in leases:
@@ -274,14 +281,55 @@ class Worker(Generic[T]):
         mine[:] = () if lease is None else (lease,)  # in place of that of a transaction that was undone
         return lease, more
 
-    def _pause(self) -> Optional[float]:
-        """`Queue.pause`, in a snapshot: a worker that waits disturbs no writer."""
-        with self._db.read() as t:
-            return self._queue(t).pause()
+    def _look(self) -> tuple[Optional[float], Doorbell]:
+        """`Queue.pause` and the bell of the queue, in a snapshot: a worker that waits disturbs no writer.
 
-    def _bell(self) -> Doorbell:
+        Of those who wait, no more are to claim a job than there are jobs: others may be about to.
+        """
         with self._db.read() as t:
-            return self._queue(t)._bell()
+            queue = self._queue(t)
+            bell = queue._bell()
+            notifier = bell.notifier
+            if not notifier.claims:
+                return queue.pause(), bell
+            notifier.missed = True  # first: who ends a claim looks at that afterwards
+            return queue._pause(notifier.claiming(monotonic() - _LONG)), bell
+
+    def _look_again(self, bell: Doorbell, heard: bool) -> Optional[float]:
+        """As `_look`, for one who listens; who has *heard* the bell need not, if another one has looked since."""
+        notifier = bell.notifier
+        if notifier.claims:
+            notifier.missed = True
+        rings = notifier.rings
+        known, until = notifier.idle
+        if heard and known == rings and until > monotonic():
+            return until - monotonic()
+        pause, _ = self._look()
+        if pause != 0:
+            notifier.idle = rings, monotonic() + (PATIENCE if pause is None else min(pause, PATIENCE))
+        return pause
+
+
+class _Claim:
+    """A block in which a job is claimed: others of this process leave as many jobs as there are such blocks."""
+
+    def __init__(self, worker: Worker[Any], bell: Doorbell) -> None:
+        self._worker, self._bell = worker, bell
+
+    def __enter__(self) -> None:
+        self._bell.notifier.claims[self] = monotonic()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        notifier = self._bell.notifier
+        notifier.claims.pop(self, None)
+        if notifier.missed:
+            notifier.missed = False
+            pause: Optional[float] = 0.0
+            if kind is None:
+                with suppress(errors.Error):
+                    pause, _ = self._worker._look()
+            if pause == 0:
+                self._bell.ring()
 
 
 class _Unentered(Generic[T]):

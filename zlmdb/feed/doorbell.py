@@ -52,7 +52,7 @@ class Doorbell:
         self._directory = None if file is None else f"{file}-waiting"
         self._file = file
         self._topic = topic
-        self._bell = Notifier()
+        self._bell = self.notifier = Notifier()
         self._shared = shared
         self._ears: WeakValueDictionary[int, _Ear] = WeakValueDictionary()  # by the `id` of a loop
 
@@ -61,17 +61,26 @@ class Doorbell:
         self._bell.ring()
         if self._directory is not None:
             with suppress(OSError):  # nearly always: there is no such directory, as nobody waits
-                for name in os.listdir(self._directory):
-                    if name.startswith(f"{self._topic}."):
-                        _ring(os.path.join(self._directory, name))
+                names = os.listdir(self._directory)
+                woken = {ear.path for ear in list(self._ears.values()) if ear.is_own} if names else ()
+                for name in names:
+                    path = os.path.join(self._directory, name)
+                    if name.startswith(f"{self._topic}.") and path not in woken:
+                        _ring(path)
 
     @contextmanager
     def listen(self) -> Generator[Wait, None, None]:
         """A block that hears the bell; its object waits at most so many seconds, and says whether the bell rang."""
         pipe = self._pipe()
         if pipe is not None:
+
+            def wait_for_pipe(seconds: Optional[float]) -> bool:
+                heard = pipe.wait(seconds)
+                self._bell.rings += heard  # which may be the ring of another process
+                return heard
+
             try:
-                yield pipe.wait
+                yield wait_for_pipe
             finally:
                 pipe.close()
         else:
@@ -132,10 +141,16 @@ class _Ear:
         self._pipe = pipe
         self._loop = ref(loop)
         self.tasks: dict[object, None] = {}
+        self.path = pipe.path
 
     def hears(self, loop: AbstractEventLoop) -> bool:
         """Whether it is that of *loop*, in this process."""
-        return self._loop() is loop and self._pipe.is_open and self._pipe.is_own
+        return self._loop() is loop and self._pipe.is_open and self.is_own
+
+    @property
+    def is_own(self) -> bool:
+        """As that of its pipe."""
+        return self._pipe.is_own
 
     def heard(self, bell: Notifier) -> None:
         """Somebody has written into the pipe."""
