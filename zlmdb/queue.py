@@ -275,8 +275,11 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         now = self._now()
         if claims == 0 and (self._storage in _shortened or self._was_set_back(now, _looked.get(self._storage, 0))):
             return 0
-        after = () if claims == 0 else (now + 1,)  # what is due now, one of the others makes ready
-        first = [self.select((state, *after), (state + 1,), limit=1).keys() for state in (_DELAYED, _LEASED)]
+        # What is due now, one of the others makes ready.
+        first = [
+            self.select((state,) if claims == 0 else (state, now + 1), (state + 1,), limit=1).keys()
+            for state in (_DELAYED, _LEASED)
+        ]
         times = [key[1] for jobs in first for key in jobs]
         return max(min(times) - now, 0) / _SECOND if times else None
 

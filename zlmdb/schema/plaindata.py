@@ -58,7 +58,11 @@ def plain_of(slot: Slot, declared: Optional[Declaration], *, unpickle: bool = Fa
     _, loaded = inside(name, _of_model(str(form), model))
     if model is None:
         return Plain(loaded, plain.unchecked().encode, "msgpack")
-    return Plain(lambda data: plain_fields(loaded(data)), plain.unchecked().encode, "msgpack")
+
+    def decode(data: Any) -> Any:
+        return plain_fields(loaded(data))
+
+    return Plain(decode, plain.unchecked().encode, "msgpack")
 
 
 def _declares_pickles(declared: Optional[Declaration]) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import takewhile
 from typing import Annotated, Any, Literal, NamedTuple, Union
 
-from .base import Serializer
+from .base import Serializer, is_a
 from .description import Description, Type
 from .fields import SCALARS
 from .flat.markers import FLOATS, INTEGERS, InStruct
@@ -46,20 +46,24 @@ def plain_fields(value: Any) -> Any:
     """What MessagePack stores for *value* of a made model, as plain data, without what is `UNKNOWN`."""
     if value is None or type(value) in _PLAIN:
         return value
-    if isinstance(value, Enum):
+    if is_a(value, Enum):
         return plain_fields(value.value)
     if dataclasses.is_dataclass(value):
         known = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {name: plain_fields(one) for name, one in known.items() if one is not UNKNOWN}
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return {plain_fields(key): plain_fields(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain_fields(one) for one in takewhile(lambda one: one is not UNKNOWN, value)]
+    if is_a(value, (list, tuple, set, frozenset)):
+        return [plain_fields(one) for one in takewhile(_is_known, value)]
     of_type: Serializer[Any] = of_format("msgpack", type(value))
     return of_format("msgpack").decode(of_type.encode(value))
 
 
 _PLAIN = (str, int, float, bool, bytes)
+
+
+def _is_known(value: Any) -> bool:
+    return value is not UNKNOWN
 
 
 class _Builder:
