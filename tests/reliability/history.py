@@ -94,13 +94,13 @@ class History:
         wanted = self.applied(content, one)
         self.agree(one, wanted, lambda: self.program.perform(t, one))
 
-    def applied(self, content: rules.Content, one: Statement) -> Any:
-        """What the model returns for the statement, or why it is refused."""
+    def applied(self, content: rules.Content, one: Statement, *, whole: bool = False) -> Any:
+        """What the model returns for the statement, or why it is refused; *whole*: nothing is left of it then."""
         before = copy.deepcopy(content)
         try:
             return apply(self.release, content, one, self.now)
         except (rules.Refused, KeyError) as error:
-            if one.kind not in ("put_many", "update", "edit_all"):  # these keep what they have stored before
+            if whole or one.kind not in ("put_many", "update", "edit_all"):  # these keep what they have stored before
                 content.clear()
                 content.update(before)
             return error
@@ -347,7 +347,7 @@ class History:
                 if self.release.as_stored() == visitor.release.as_stored() and not again:
                     raise AssertionError(f"{one} of a visitor with the declarations of the file: {answer}")
             elif visitor.release.tables[one.id].has_all_of(self.release.tables[one.id]):
-                wanted = self.applied(content, one)
+                wanted = self.applied(content, one, whole=True)
                 if isinstance(wanted, Exception) != (answer.refused == "rules"):
                     raise AssertionError(f"{one} of a visitor: {answer}, not {wanted!r}")
                 if not answer.refused and answer.value != wanted:
@@ -584,6 +584,10 @@ class History:
         else:
             if not fits:
                 raise AssertionError("a release was opened whose indexes or links do not fit the records")
+            with (
+                self.db.write()
+            ):  # the first program that writes records the new shape, and from then on others may not
+                pass
             self.content = content
             for id, mirror in self.mirrors.items():
                 later.complete(id, mirror)

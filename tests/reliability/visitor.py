@@ -119,10 +119,15 @@ class _OtherProgram:
 
         def block() -> None:
             with db.write() as t:
-                answers.extend(_answer(partial(self.program.perform, t, one)) for one in order)
+                answers.extend(_answer(partial(self.whole, t, one)) for one in order)
 
         stored = _answer(block)
         return [*answers, stored]
+
+    def whole(self, t: Any, one: Statement) -> Any:
+        """The statement, of which nothing is left if it is refused."""
+        with t.txn.savepoint():
+            return self.program.perform(t, one)
 
 
 def _answer(work: Callable[[], Any]) -> Answer:
