@@ -64,8 +64,8 @@ def test_a_worker_rests_where_the_clock_stands_still_before_a_job_is_ready(monke
         worker = zlmdb.Worker[str](db, lambda t: t.jobs)  # type: ignore[attr-defined]  # checkers see no such table
         worker.put("soon", delay=0.000002)
         looks: list[object] = []
-        look = worker._pause
-        monkeypatch.setattr(worker, "_pause", lambda: looks.append(1) or look())  # type: ignore[func-returns-value]
+        look = worker._look
+        monkeypatch.setattr(worker, "_look", lambda: looks.append(1) or look())  # type: ignore[func-returns-value]
         with pytest.raises(TimeoutError):
             worker.get(timeout=0.02)
         assert len(looks) < 25
