@@ -21,7 +21,7 @@ from zlmdb.engines.lmdb import copying
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
-    pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix"),
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of this kind (setrlimit)"),
 ]
 
 
@@ -191,7 +191,7 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a small disk can only be mounted by root, on Linux")
+        pytest.skip("only root can mount the small disk that is to be full, and only on Linux")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 

@@ -34,10 +34,8 @@ def keep_standard_streams() -> None:
         for number in range(3):
             try:
                 os.fstat(number)
-            except OSError:
-                os.open(
-                    "/", getattr(os, "O_PATH", os.O_RDONLY)
-                )  # the least that is free; to write there fails, as before
+            except OSError:  # the file gets the least that is free, this one; to write there fails, as before
+                os.open("/", getattr(os, "O_PATH", os.O_RDONLY))
 
 
 def flush(descriptor: int) -> None:

@@ -548,14 +548,18 @@ class History:
 
     # -- releases ---------------------------------------------------------------------------------------------------
 
-    def released(self) -> None:
-        """The next release opens the file, or is refused."""
-        if self.path is None:
-            return
+    def come_to_rest(self) -> None:
+        """Before another release opens the file: nobody reads, nothing that has expired is stored."""
         self.check()
         for reader in list(self.readers):
             self.end_reader(reader)
         self.sweep()
+
+    def released(self) -> None:
+        """The next release opens the file, or is refused."""
+        if self.path is None:
+            return
+        self.come_to_rest()
         later = self.release.next(self.dice)
         self.note(f"release {later.tables}")
         for name in later.dropped_feeds:
@@ -600,10 +604,7 @@ class History:
         """The next release changes the records by the steps of its migrations, or is refused."""
         if self.path is None:
             return
-        self.check()
-        for reader in list(self.readers):
-            self.end_reader(reader)
-        self.sweep()
+        self.come_to_rest()
         later, steps = next_release(self.release, self.dice)
         self.note(f"steps {steps} to {later.tables}")
         before, content = self.release, copy.deepcopy(self.content)

@@ -27,6 +27,11 @@ import zlmdb
 
 from .command import Crash, in_children, main
 
+
+class CannotMountError(Exception):
+    """This system, such as a container, lets not even root mount a disk."""
+
+
 ROWS = 2000
 WIDE = "x" * 500  # so that some hundred records take more room than there is
 
@@ -317,9 +322,12 @@ def room(left: int, path: Path) -> Iterator[None]:
 
 @contextmanager
 def small_disk(place: Path) -> Iterator[None]:
-    """A disk of 8 MB at *place*, which only root can mount."""
+    """A disk of 8 MB at *place*, which only root can mount. Raises `CannotMountError`."""
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], check=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotMountError(done.stderr)
     try:
         yield
     finally:

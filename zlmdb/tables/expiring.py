@@ -103,10 +103,8 @@ class Expiring(Table[Any, Any]):
     def _use(self, raw: Any) -> None:
         self._some = False
         super()._use(raw)
-        ended = self._absent is not None or isinstance(
-            self._raw, Ended
-        )  # a savepoint that is undone may have deleted it
-        if not ended and not self._open and self._any_expired():
+        # A savepoint that is undone may have deleted it.
+        if self._absent is None and not isinstance(self._raw, Ended) and not self._open and self._any_expired():
             self._filter()
         else:
             self._allow()
