@@ -107,11 +107,23 @@ def _defaults(fields: Optional[Description]) -> dict[str, Any]:
 
 
 def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
-    """A function that reads plain data, stored by the codec *name*, as values of the class of *declared*."""
+    """A function that reads plain data, stored by the codec *name*, as values of the class of *declared*.
+
+    A NamedTuple may be a list or a dict: FlatBuffers have its fields by name.
+    """
     form = format_of(name)
-    if form is None or declared.fields is None or form in _BY_OBJECT or name == declared.value.name:
+    if form is None or declared.fields is None or form in _BY_OBJECT:
         return declared.value.decode
-    return inside(name, of_format(form, declared.model, declared.names))[1]
+    from ..values.byposition import by_position  # late, as above
+    from ..values.describe import describe
+
+    model: Serializer[Any] = of_format(form, declared.model, declared.names)
+    plain: Serializer[Any] = of_format(form).unchecked()
+    listed = by_position(describe(declared.model, form, plain.encode, declared.names))
+    if listed is None:
+        return declared.value.decode if name == declared.value.name else inside(name, model)[1]
+    loaded = inside(name, plain)[1]
+    return lambda data: model.decode(plain.encode(listed(loaded(data))))
 
 
 def other_fields(name: str, declared: Declaration, data: Any) -> str:
