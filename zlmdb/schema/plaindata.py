@@ -111,7 +111,7 @@ def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
 
     A NamedTuple may be a list or a dict: FlatBuffers have its fields by name.
     """
-    form = format_of(name)
+    form: Any = format_of(name)
     if form is None or declared.fields is None or form in _BY_OBJECT:
         return declared.value.decode
     from ..values.byposition import by_position  # late, as above
