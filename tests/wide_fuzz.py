@@ -10,68 +10,23 @@ bounds at which the planner and the cached plans change their ways are low, so t
 from __future__ import annotations
 
 import argparse
-import importlib
-import pkgutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any, Optional
 from uuid import UUID
 
+from bounds import lowered
 from plain_rows import called
 from wide_queries import CHANGES, OF_OWNERS, RAISED, SPACE, Query, Table, given_of, said
 from wide_records import CITIES, INDEXES, KEYS, LATER, TEXTS, Item, Owner, Spec, item_of, maybe, spec_of
 
 import zlmdb
-import zlmdb.query
-import zlmdb.tables
-from zlmdb import codegen
-from zlmdb.query.terms import CAP
-
-# Bounds of the planner and of cached plans, and what they may be instead.
-BOUNDS: dict[str, list[int]] = {
-    "FEW": [1, 2, 5], "CAP": [3, 10, 50], "SMALL": [0, 1, 3], "CHUNK": [1, 2, 7], "BLOCK": [1, 2, 7], "_FIRST_BLOCK": [1, 2], "LEAST": [1, 3], "_BLOCK": [1, 3],
-    "_PAGE": [1, 3], "_MANY": [1, 4], "FOLLOWED": [0, 1, 4], "_KEPT": [1, 3], "KEPT": [1, 2], "_MORE": [2], "_FACTOR": [2], "CHEAPER": [1], "WHOLE": [1, 3], "_FEW": [1], "_CHUNK": [1, 5], "MOST": [2, 20], "_MOST": [1, 3], "KEYS": [2, 10], "_SURELY": [1], "SHARE": [1, 2],
-}  # fmt: skip
-
-
-OFTEN = ("LEAST", "FOLLOWED", "CAP", "BLOCK")
-
-
-@contextmanager
-def lowered(chance: Random, share: float) -> Iterator[None]:
-    """Some bounds in the modules that read and write records are lower."""
-    for package in (zlmdb.query, zlmdb.tables):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(found.name)
-    before: list[tuple[Any, str, Any]] = [(codegen, "PATIENCE", codegen.PATIENCE)]
-    chosen: dict[tuple[str, int], Optional[int]] = {}
-    try:
-        if chance.random() < 0.5:
-            codegen.PATIENCE = 0
-        for name, module in sorted(sys.modules.items()):
-            for bound, values in BOUNDS.items() if name.startswith(("zlmdb.query.", "zlmdb.tables.")) else ():
-                value = vars(module).get(bound)
-                if type(value) is not int or value == sys.maxsize:
-                    continue
-                if (bound, value) not in chosen:  # modules import some of them from each other: they stay the same
-                    more = 2 if bound in OFTEN else 1
-                    chosen[bound, value] = chance.choice(values) if chance.random() < share * more else None
-                lower = chosen[bound, value]
-                if bound == "FEW" and (cap := chosen.get(("CAP", CAP))) is not None:  # which it never exceeds
-                    lower = min(cap, value if lower is None else lower)
-                if lower is not None:
-                    before.append((module, bound, value))
-                    setattr(module, bound, lower)
-        yield
-    finally:
-        for one in before:
-            setattr(*one)
 
 
 class Undone(Exception):
