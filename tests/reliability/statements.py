@@ -28,16 +28,22 @@ class Statement(NamedTuple):
 class Chosen(NamedTuple):
     """Some records of a table: which, in which order, and how many of them."""
 
-    field: str
-    equal: bool
-    wanted: Any
+    tests: tuple[tuple[str, bool, Any], ...]
+    """A field, whether it is equal, and to what."""
+    every: bool
+    """Whether all tests must hold, or any."""
     order: Optional[str]
     reverse: bool
     limit: Optional[int]
     skip: int
 
     def keys(self, records: dict[Any, rules.Record]) -> list[Any]:
-        found = sorted(key for key, record in records.items() if (record[self.field] == self.wanted) == self.equal)
+        some = all if self.every else any
+        found = sorted(
+            key
+            for key, record in records.items()
+            if some((record[field] == wanted) == equal for field, equal, wanted in self.tests)
+        )
         if self.order is not None:
             found.sort(key=lambda key: records[key][self.order])
             if self.reverse:
@@ -68,12 +74,11 @@ class Chooser:
         if kind == "clear":
             return Statement(kind, id, ()) if dice.random() < 0.3 else self.statement()
         plain = [one for one in table.fields if one.kind in KINDS]
-        by = dice.choice(plain)
+        tests = [(one.id, dice.random() < 0.7, KINDS[one.kind].value(dice)) for one in dice.choices(plain, k=2)]
         sorts = [one.id for one in plain if one.kind in ("int", "str", "float", "date", "bool", "bytes")]
         chosen = Chosen(
-            by.id,
-            dice.random() < 0.7,
-            KINDS[by.kind].value(dice),
+            tuple(tests[: dice.choice([1, 1, 2])]),
+            dice.random() < 0.6,
             dice.choice(sorts) if sorts and dice.random() < 0.4 else None,
             dice.random() < 0.5,
             dice.choice([None, None, 1, 3]),
@@ -170,9 +175,13 @@ class Program:
             table.clear()
             return None
         chosen = one.args[0]
-        sign = "==" if chosen.equal else "!="
-        condition = f"lambda record: record.{names[chosen.field]} {sign} wanted"
-        selected = table.where(eval(condition, {"wanted": chosen.wanted}))
+        given = {f"given{number}": wanted for number, (_, _, wanted) in enumerate(chosen.tests)}
+        tests = [
+            f"record.{names[field]} {'==' if equal else '!='} {name}"
+            for name, (field, equal, _) in zip(given, chosen.tests)
+        ]
+        condition = (" and " if chosen.every else " or ").join(tests)
+        selected = table.where(eval(f"lambda record: {condition}", given))
         if chosen.order is not None:
             by = eval(f"lambda record: record.{names[chosen.order]}")
             selected = selected.order_by(by, reverse=chosen.reverse)

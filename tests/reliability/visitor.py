@@ -114,7 +114,7 @@ class _OtherProgram:
                 return {key: self.program.known(order, value) for key, value in getattr(t, order).items()}
         if isinstance(order, Question):
             with db.read() as t:
-                return order.ask(getattr(t, order.id))
+                return order.ask(t)
         answers: list[Answer] = []
 
         def block() -> None:
