@@ -39,6 +39,7 @@ REFUSED = (
     "None has no order",
     "'NoneType' has no order",
     "compare values of one type",
+    "may be None: a bytes-like object is required",  # in bytes
     "compare with its key",
 )
 """What is refused although Python has an answer."""
