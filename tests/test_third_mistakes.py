@@ -149,6 +149,10 @@ def test_tables_may_have_the_names_that_are_answered() -> None:
     ("mistake", "said"),
     [
         (lambda: zlmdb.Table[Post], r"Table\[Post\]: expected the types of the keys and of the values"),
+        (lambda: zlmdb.Table[int, str, str], r"Table\[int, str, str\]: expected the types of the keys"),  # type: ignore[misc]
+        (lambda: zlmdb.SetTable[str], r"SetTable\[str\]: expected the types of the keys and of the values of each key"),  # type: ignore[misc]
+        (lambda: zlmdb.Index[str, int]("title", "size"), r"that of their tuple: Index\[tuple\[str, int\]\]"),  # type: ignore[misc]
+        (lambda: zlmdb.ForeignKey[int, str]("post"), r"the class of the other table: ForeignKey\['Authors'\]"),  # type: ignore[misc]
         (lambda: zlmdb.Index[str]("title", unique=True), "there is no such option; write UniqueIndex"),
         (lambda: zlmdb.ForeignKey[Posts]("post", ondelete="cascade"), "did you mean 'on_delete'"),
         (lambda: zlmdb.ForeignKey[Posts]("post", related_name="x"), "the link selects"),

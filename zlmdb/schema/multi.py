@@ -23,6 +23,7 @@ from ..tables.selection import Selection
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals, former_names, unknown_options
 from ..typeargs import type_arguments
+from ..values.base import typenames
 from ..values.named import LIST_NUMBER, SET_NUMBER
 from .advice import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .declaration import Declaration, declaration, description_of
@@ -97,6 +98,16 @@ class Several(Generic[K, V]):
             f"{type(self).__name__}() makes no table: annotate an attribute of a zlmdb.Schema with the class, and take "
             f"the table from `with db.write() as t:`"
         )
+
+    if not TYPE_CHECKING:  # checkers report it
+
+        def __class_getitem__(cls, types):
+            if len(cls.__parameters__) == 2 and (type(types) is not tuple or len(types) != 2):
+                raise TypeError(
+                    f"{cls.__name__}[{typenames(types)}]: expected the types of the keys and of the values of each "
+                    f"key, such as {cls.__name__}[str, int]"
+                )
+            return super().__class_getitem__(types)
 
     @classmethod
     def _bound(cls, numbers: Table[K, int], values: Table[Any, Any]) -> Self:

@@ -62,6 +62,7 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
     """
 
     _links = True
+    _of_several = "a link has one type, the class of the other table: {cls}['Authors'](...)"
 
     def __init__(
         self, *fields: str, on_delete: OnDelete = "restrict", each: bool = False, deferred: bool = False

@@ -11,6 +11,7 @@ from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.access import NOBODY, Ended
 from ..store.transaction import Transaction
+from ..values.base import typenames
 from .indexstorage import BoundIndex, IndexStorage
 from .missing import OF_CLASS
 from .ranged import Ranged
@@ -99,7 +100,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
         def __class_getitem__(cls, types):
             if len(cls.__parameters__) == 2 and (type(types) is not tuple or len(types) != 2):
                 raise TypeError(
-                    f"{cls.__name__}[{getattr(types, '__name__', types)}]: expected the types of the keys and of the "
+                    f"{cls.__name__}[{typenames(types)}]: expected the types of the keys and of the "
                     f"values, such as {cls.__name__}[int, User]"
                 )
             if not cls.__parameters__:

@@ -270,6 +270,12 @@ def typename(annotation: Any) -> str:
     return str(annotation).replace("typing.", "")
 
 
+def typenames(given: Any) -> str:
+    """What stands in the brackets of a class, one annotation or a tuple of them, as source text; no modules."""
+    every = given if type(given) is tuple else (given,)
+    return ", ".join([one.__qualname__ if type(one) is type else typename(one) for one in every])
+
+
 def near(value: Any, classes: Collection[type[Any]]) -> str:
     """What to say of *value*, which is refused, if its class looks like one of *classes*; "" if it does not."""
     cls: type[Any] = value.__class__
