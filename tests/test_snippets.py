@@ -371,11 +371,12 @@ def test_a_long_answer_and_a_database_for_each_test_of_a_service() -> None:
 def test_a_like_is_counted_with_flask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flask = pytest.importorskip("flask", exc_type=ImportError, reason="Flask is not installed")
     monkeypatch.chdir(tmp_path)
-    names = run("webservice", "db = zlmdb.open(", Flask=flask.Flask, Store=Site, Article=Article, __name__=__name__)
+    names = run("webservice", "db = zlmdb.open(", Flask=flask.Flask, abort=flask.abort, Store=Site, Article=Article, __name__=__name__)
     with names["db"] as db:
         db.auto.articles["a"] = Article("a", 4)
         client = names["app"].test_client()
-        assert [client.post(f"/articles/{id}/likes").json for id in "ax"] == [{"likes": 5}, {"likes": 0}]
+        answers = [client.post(f"/articles/{id}/likes") for id in "ax"]
+        assert [(answer.status_code, answer.json) for answer in answers] == [(200, {"likes": 5}), (404, None)]
 
 
 def test_a_server_of_asyncio_alone_ends_by_its_signal(tmp_path: Path) -> None:
