@@ -137,14 +137,14 @@ def test_a_classic_file_is_converted(place: Path) -> None:
 
 
 def test_a_migration_changes_records_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run("operate", 'def lower_addresses(t: "Store")', Users=Users, replace=replace)
+    run("changing", 'def lower_addresses(t: "Store")', Users=Users, replace=replace)
     assert capsys.readouterr().out == "1 addresses in lower case 2\n"
     with zlmdb.open("data", Store) as db, db.read() as t:
         assert [user.email for user in t.users.values()] == ["ann@x", "bob@x"]
 
 
 def test_migrations_split_and_merge(tmp_path: Path) -> None:
-    steps = run("operate", 'def split_names(t: "Store"', Store=Store, Party=Party)
+    steps = run("changing", 'def split_names(t: "Store"', Store=Store, Party=Party)
 
     class New(zlmdb.Schema):
         users: zlmdb.Table[UUID, Split]
