@@ -20,6 +20,7 @@ from typing import Annotated, Any, Optional
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given, settings, strategies
 
 import zlmdb
 
@@ -286,6 +287,27 @@ def test_rows_of_another_database_become_records() -> None:
 
 
 @dataclass
+class Person:
+    name: str
+    age: int
+    born: datetime
+
+
+class Persons(zlmdb.Table[int, Person]):
+    by_age = zlmdb.Index[int]("age")
+    by_birth = zlmdb.Index[datetime]("born")
+
+
+class People(zlmdb.Schema):
+    users: Persons
+
+
+def test_hypothesis_makes_records() -> None:
+    names = {"st": strategies, "settings": settings, "given": given, "timezone": timezone, "People": People}
+    run("testing", "users = st.builds(", User=Person, **names)["test_a_record_comes_back"]()
+
+
+@dataclass
 class Reading:
     id: int
     degrees: float
@@ -371,7 +393,15 @@ def test_a_long_answer_and_a_database_for_each_test_of_a_service() -> None:
 def test_a_like_is_counted_with_flask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flask = pytest.importorskip("flask", exc_type=ImportError, reason="Flask is not installed")
     monkeypatch.chdir(tmp_path)
-    names = run("webservice", "db = zlmdb.open(", Flask=flask.Flask, abort=flask.abort, Store=Site, Article=Article, __name__=__name__)
+    names = run(
+        "webservice",
+        "db = zlmdb.open(",
+        Flask=flask.Flask,
+        abort=flask.abort,
+        Store=Site,
+        Article=Article,
+        __name__=__name__,
+    )
     with names["db"] as db:
         db.auto.articles["a"] = Article("a", 4)
         client = names["app"].test_client()
