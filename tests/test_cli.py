@@ -97,6 +97,12 @@ def test_a_command_of_other_tools_is_answered_with_ours(given: str, ours: str) -
     assert f"No such command '{given}': write zlmdb {ours}." in done.output
 
 
+def test_a_path_in_place_of_a_command_says_that_the_command_comes_first(tmp_path: Path) -> None:
+    done = run(str(tmp_path))
+    assert done.exit_code == 2
+    assert f"the command comes before the path: zlmdb info {tmp_path}." in done.output
+
+
 def test_a_path_without_a_database_is_answered_in_words_of_the_command_line(tmp_path: Path) -> None:
     for command in ("info", "tables", "check", "readers"):
         done = run(command, str(tmp_path / "gone"))

@@ -247,6 +247,10 @@ def _yields(person: Person) -> Iterator[bool]:
         (lambda p: p.order_by(lambda r: (r.city, "-born")), r"'-born' is a text, .*write desc\(r.born\)$"),
         (lambda p: p.order_by(lambda k, v: [_FIELD]), r"'name' is a text, .*write v.name$"),
         (lambda p: p.order_by(lambda r: desc((_FIELD, r.city))), r"'name' is a text, .*write desc\(r.name\)$"),
+        (
+            lambda p: p.where(_FIELD == "age"),
+            r"got False \(a condition outside of a function is computed at once\); write",
+        ),
         (lambda p: p.order_by("-born"), r"got '-born'; write `lambda v: desc\(v.born\)`"),
         (lambda p: p.order_by(desc("born")), r"got desc\('born'\); write `lambda v: desc\(v.born\)`"),
         (

@@ -213,6 +213,8 @@ class Group(click.Group):
         for ours, theirs in _ELSEWHERE.items():
             if args[0] in theirs:
                 ctx.fail(f"No such command {args[0]!r}: write zlmdb {ours}.")
+        if self.get_command(ctx, args[0]) is None and Path(args[0]).exists():
+            ctx.fail(f"No such command {args[0]!r}: the command comes before the path: zlmdb info {args[0]}.")
         return super().resolve_command(ctx, args)
 
 

@@ -110,10 +110,9 @@ def refuse_unordered(error: TypeError, method: str) -> None:
     if method in ("sum", "mean"):
         advice = "give a function that returns numbers; leave out None by where(lambda r: r.field is not None)"
     elif "NoneType" in str(error):
-        advice = (
-            "leave out the records with None by where(lambda r: r.field is not None), or say where they come: "
-            "order_by(lambda r: (r.field is None, r.field or 0))"
-        )
+        advice = "leave out the records with None by where(lambda r: r.field is not None)"
+        if method == "order_by":
+            advice += ", or say where they come: order_by(lambda r: (r.field is None, r.field or 0))"
     raise TypeError(f"{method}: {error}: {advice}") from error
 
 

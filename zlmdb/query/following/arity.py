@@ -39,8 +39,10 @@ def _written(given: Any) -> str:
 
 def _from_signature(function: Callable[..., Any]) -> bool:
     if not callable(function):
+        computed = " (a condition outside of a function is computed at once)" if isinstance(function, bool) else ""
         raise TypeError(
-            f"expected a function of a record, got {shortened(function)}; write `lambda v: {_written(function)}`"
+            f"expected a function of a record, got {shortened(function)}{computed}; "
+            f"write `lambda v: {_written(function)}`"
         )
     try:
         parameters = list(inspect.signature(function).parameters.values())
