@@ -239,6 +239,25 @@ def test_an_index_finds_times_of_a_zone_whatever_was_asked_before() -> None:
             assert plan.indexes == ("by_seen",)
 
 
+class Number(float):
+    """As numpy's float64, a float that compares by functions of its own."""
+
+    def __gt__(self, other: object) -> bool:
+        return isinstance(other, float) and float(self) > other
+
+
+def test_the_plan_says_that_a_value_of_another_type_is_compared(t: Any) -> None:
+    limit = Number(3.5)
+    asked = t.persons.where(lambda p: limit > p.age)
+    assert asked.keys().all() == [key for key, person in t.persons.items() if limit > person.age]
+    assert "zlmdb" not in str(asked.explain())
+    numpy = pytest.importorskip("numpy")
+    for number in (numpy.float64(3.5), numpy.int64(3)):
+        asked = t.persons.where(lambda p: p.age < number)  # noqa: B023
+        assert asked.count() == sum(person.age < number for person in t.persons.values())
+        assert f"comparing of number, which is a {type(number).__name__}" in str(asked.explain())
+
+
 def test_an_error_that_names_what_was_searched_is_the_functions(t: Any) -> None:
     ages = 3, 4
     asked = t.persons.where(lambda p: p.age < 99 and list(ages).index(p.age) == 0)
