@@ -48,7 +48,7 @@ class Editor:
             number, (first, last) = step
             before = self.changes.last(t)
             for change in reversed(self.db.changes(Notes, after=first).take(last - first)):
-                if change.key is None:  # clear(), of which the feed has no records
+                if change.kind == "clear":  # of which the feed has no records
                     raise ValueError("this step cannot be undone")
                 if change.old is None:
                     del t.notes[change.key]
