@@ -107,3 +107,26 @@ def test_the_dtype_of_a_field_is_recorded(tmp_path: Path) -> None:
 
     with pytest.raises(zlmdb.SchemaMismatch, match="weights is array"):
         zlmdb.open(tmp_path, Changed)
+
+
+def test_a_comparison_of_an_array_is_an_array_in_a_query() -> None:
+    class Store(zlmdb.Schema):
+        parts: zlmdb.Table[int, Part]
+        pickled: zlmdb.Table[int, values.Pickle[Any]]
+        arrays: zlmdb.Table[int, zlmdb.Array[numpy.float32]]
+
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            for n in range(9):
+                t.arrays[n] = t.pickled[n] = numpy.arange(n, n + 3, dtype="f4")
+                t.parts[n] = Part(t.arrays[n], n)
+        with db.read() as t:
+            assert t.parts.where(lambda p: (p.weights > 7).any()).keys().all() == [6, 7, 8]
+            assert t.parts.where(lambda p: not (p.weights > 7).any() and p.n > 4).keys().all() == [5]
+            assert t.parts.where(lambda p: (p.weights == 5).sum() == 1).keys().all() == [3, 4, 5]
+            assert t.parts.where(lambda p: (~(p.weights > 3)).all()).keys().all() == [0, 1]
+            assert t.parts.where(lambda p: ((p.weights > 3) & (p.weights < 5)).any()).keys().all() == [2, 3, 4]
+            assert t.parts.fields(lambda p: (p.weights > p.n).sum()).all() == [2] * 9
+            for table in (t.arrays, t.pickled):
+                assert table.where(lambda a: (a > 7).any()).keys().all() == [6, 7, 8]
+                assert table.where(lambda k, a: (a > k + 1).sum() == 1).count() == 9

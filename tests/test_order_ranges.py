@@ -275,3 +275,29 @@ def test_an_order_is_not_read_from_an_index_if_few_of_its_records_fit() -> None:
             assert many.all() == expected
             assert many.limit(5).all() == expected[:5]
             assert many.limit(5).explain().indexes
+
+
+def test_an_index_gives_the_order_of_what_a_field_that_may_be_none_is_asked_to_equal() -> None:
+    class Queued(Jobs, name="jobs"):
+        by_note_year = zlmdb.Index[tuple[str, int]]("note", "year")
+        by_note_due = zlmdb.Index[tuple[str, int]]("note", "due")
+
+    class Other(zlmdb.Schema):
+        jobs: Queued
+
+    with zlmdb.open(None, Other) as other:
+        with other.write() as t:
+            for n in range(COUNT):
+                due = n % 5 or None
+                t.jobs[n] = Job("q", n * 7 % 50, "", True, due, (None, "a", "b", "c", "d")[n % 5 if n % 3 else 0])
+        with other.read() as t:
+            jobs = list(t.jobs.items())
+            for note in ("a", None, "b", "nothing", None, "c"):
+                for order in (lambda j: j.year, lambda j: desc(j.year)):
+                    found = t.jobs.where(lambda j: j.note == note).order_by(order)
+                    expected = sorted([one for one in jobs if one[1].note == note], key=lambda one: order(one[1]))
+                    assert (found.limit(7).all(), found.count()) == (expected[:7], len(expected))
+                    if note is not None:
+                        assert "from the index" in str(found.limit(3).explain())
+            lacking = t.jobs.where(lambda j: j.note == "a").order_by(lambda j: j.due or 0)
+            assert lacking.count() == sum(job.note == "a" for _, job in jobs)

@@ -6,8 +6,10 @@ import enum
 import itertools
 import math
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Optional
 from unicodedata import normalize
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -424,3 +426,39 @@ def test_explain_says_what_a_partial_index_would_need() -> None:
             )
             assert t.tasks.where(lambda task: task.name == "x").explain().rejected == ()
             assert t.tasks.by_due.select().where(lambda task: task.size < 3).explain().rejected == ()
+
+
+@dataclass
+class Event:
+    at: datetime
+    number: int
+
+
+def test_times_that_come_twice_do_not_imply_by_what_the_clock_shows() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    since, earlier = (datetime(2026, 10, 25, 2, n, tzinfo=berlin, fold=f) for n, f in ((30, 1), (45, 0)))
+    assert since < earlier
+    assert since.astimezone(timezone.utc) > earlier.astimezone(timezone.utc)
+
+    class Unversioned(zlmdb.Table[int, Event]):
+        late = zlmdb.Index[int]("number", where=lambda e: e.at >= since)
+
+    class Refused(zlmdb.Schema):
+        events: Unversioned
+
+    with pytest.raises(TypeError, match="write it in UTC"):
+        zlmdb.open(None, Refused)
+
+    class Events(zlmdb.Table[int, Event]):
+        late = zlmdb.Index[int]("number", where=lambda e: e.at >= since, version=1)
+
+    class Log(zlmdb.Schema):
+        events: Events
+
+    with zlmdb.open(None, Log) as db:
+        with db.write() as t:
+            for n in range(500):
+                t.events[n] = Event(datetime(2026, 10, 24, 20, tzinfo=timezone.utc) + timedelta(minutes=n), n)
+        with db.read() as t:
+            found = t.events.where(lambda e: e.at >= earlier and e.number < 320)
+            assert found.keys().all() == list(range(285, 320))

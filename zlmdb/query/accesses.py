@@ -323,8 +323,7 @@ def order_access(
     """
     if len(subjects) > 1 and subjects[-1] in _KEYS and index.then_by_key:
         return _then_by_key(order_access(index, subjects[:-1], askings, tied=tied), subjects)
-    usable = not index.several and _all_present(index.parts, askings)
-    if not usable or () in subjects or (index.where and not has_all(index, askings)):
+    if index.several or () in subjects or (index.where and not has_all(index, askings)):
         return None
     said = _by_subject([term for term in map(term_of, askings) if term is not None])
     equal: list[Any] = []
@@ -333,9 +332,9 @@ def order_access(
     signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
     subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
     rest = len(index.parts) - len(subjects)
-    for number, part in enumerate(index.parts):
+    for number, part in enumerate(index.parts):  # a part that is asked for by a value of its type is not None
         terms = said.get(part.subject, ())
-        if number == rest or (tied and number < rest):
+        if (number == rest or (tied and number < rest)) and _all_present(index.parts[number:], askings):
             flipped = _direction(index.parts[number : number + len(subjects)], subjects, signs)
             straight = flipped is False and number == rest
             if straight or (tied and flipped is not None and (index.name != KEY or number == rest)):

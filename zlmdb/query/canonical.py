@@ -14,6 +14,7 @@ from typing import Any, Optional, cast
 from ..values.base import is_a
 from .following.known import PLAIN, kind_of
 from .following.nodes import Argument, Called, Constant, Node, Parameter, walk
+from .following.sight import has_fixed_zone
 
 
 def said(node: Node, parameters: Sequence[Any]) -> Optional[str]:
@@ -56,6 +57,8 @@ def _spell(node: Node, parameters: Sequence[Any]) -> str:
 
 def _literal(value: Any) -> str:
     kind = kind_of(value)
+    if not has_fixed_zone(value):
+        raise _Unsaid(f"{value!r} is of a zone whose clocks change: write it in UTC")
     if value is None or value is Ellipsis or kind in PLAIN or kind is range:
         return repr(value)
     if is_a(value, Enum):

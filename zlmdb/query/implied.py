@@ -16,6 +16,7 @@ from ..values.base import is_a
 from .canonical import said
 from .following.known import PLAIN, kind_of
 from .following.operations import Joined
+from .following.sight import has_fixed_zone
 from .terms import Asking, Term, conjuncts, not_none, term_of
 
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {
@@ -87,6 +88,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether both are of one type whose values compare by what they are."""
+    """Whether both are of one type whose values compare by what they are.
+
+    Times of one zone compare by what its clocks show, and as bounds of what is stored by their moments: at the end of
+    summer these differ.
+    """
     kinds = kind_of(one), kind_of(other)
+    if not (has_fixed_zone(one) and has_fixed_zone(other)):
+        return False
     return (kinds[0] is kinds[1] and kinds[0] in PLAIN) or (kinds[0] in _NUMBERS and kinds[1] in _NUMBERS)

@@ -86,7 +86,7 @@ def _comparison(recorder: Recorder, operator: str, other: Any) -> Any:
     check(trace, left, known, operator, right, right_known)
     ordered = operator not in ("==", "!=")
     raises = ordered and not are_ordered(known, right_known)
-    result = BOOL if is_sure(known) or is_sure(right_known) else SOMETHING
+    result = BOOL if is_sure(known) and is_sure(right_known) else SOMETHING
     return trace.nodes.make(Compare, operator, left, right, raises, result)
 
 

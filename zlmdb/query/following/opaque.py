@@ -49,7 +49,8 @@ class Opaque(Seen):
         self.zlmdb_session.block(f"{what} of {self.zlmdb_name()}, which is {self.zlmdb_kind()}")
 
     def __getattr__(self, name: str) -> Any:
-        return self.zlmdb_blocked(f"attribute {name}")
+        # What is recorded and compared with this asks what is known of it.
+        return self.zlmdb_blocked("comparing" if name == "zlmdb_known" else f"attribute {name}")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Recorder):

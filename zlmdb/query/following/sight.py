@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, time, timezone
 from fractions import Fraction
 from typing import Any, cast
@@ -71,9 +72,16 @@ def is_constant(value: Any) -> bool:
     return hasattr(kind, "__members__")
 
 
-def has_plain_zone(value: Any) -> bool:
-    """Whether *value* is no time in a zone whose rules may change, or in which some times come twice."""
+def has_fixed_zone(value: Any) -> bool:
+    """Whether *value* is no time in a zone that changes its clocks, so that some times come twice."""
     return kind_of(value) not in (datetime, time) or isinstance(value.tzinfo, (type(None), timezone))
+
+
+def has_plain_zone(value: Any) -> bool:
+    """Whether *value* is no time in a zone whose rules may change. Those of a `zoneinfo.ZoneInfo` do not."""
+    if has_fixed_zone(value):
+        return True
+    return kind_of(value) is datetime and type(value.tzinfo) is getattr(sys.modules.get("zoneinfo"), "ZoneInfo", None)
 
 
 def holds_recorded(value: Any) -> bool:
