@@ -25,6 +25,7 @@ from .cachedplan import CachedPlan
 from .cachedscans import scanned
 from .cachedsorted import CachedSorted
 from .covered import Cover, cover_of
+from .firstofeach import first_of_each
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -144,7 +145,8 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
     covered = _covered(asking, give, found if query.order is None else every, running)
-    if covered is not None:
+    each = None if query.order is None else first_of_each(query.where, query.order, parts, found, running)
+    if covered is not None and each is None:
         if query.order is not None or len(ways) != 1:
             return False
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
@@ -164,7 +166,10 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
             same = ordered.access.facts
             most = FEW if has_order(query.order, parts, known.facts) else CAP
         alike = len(found) == len(ways) == 1 and found[0].facts is same
-        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered, alike=alike)
+        return CachedSorted(
+            ways, Prepared(sorting, (), asked, want, programs), most, ordered, each, alike=alike,
+            covered=covered is not None,
+        )  # fmt: skip
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
 
 
