@@ -1,3 +1,4 @@
+# ruff: noqa: B023  # queries are asked within the loop that they capture a variable of
 """Conditions on a part of a field, or on tuples of fields, and the first rows of several keys: indexes serve them."""
 
 from __future__ import annotations

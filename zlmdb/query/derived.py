@@ -93,8 +93,11 @@ _DAY = timedelta(days=1)  # a time zone is less than that before or behind UTC
 
 _YEARS: Mapping[Any, _Edges] = {
     date: (lambda year: date(_year(year), 1, 1), lambda year: date(_year(year), 12, 31)),
-    datetime: (lambda year: _day(date(_year(year), 1, 1)) - _DAY, lambda year: _day(date(_year(year), 12, 31)) + 2 * _DAY),
-}  # fmt: skip
+    datetime: (
+        lambda year: _day(date(_year(year), 1, 1)) - _DAY,
+        lambda year: _day(date(_year(year), 12, 31)) + 2 * _DAY,
+    ),
+}
 _DAYS: _Edges = (lambda day: _day(day) - _DAY, lambda day: _day(day) + 2 * _DAY)
 
 
