@@ -96,9 +96,10 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
 
 def _is_used_much(how: Callable[..., Any], count: int) -> bool:
     """Whether *how* changes so many records, with these *count*, that following it pays."""
-    if count < FOLLOWED and type(how) is FunctionType:
-        count += _changed.get(how.__code__, 0)
-        _changed[how.__code__] = min(count, FOLLOWED)
+    code = how.__code__ if type(how) is FunctionType else None
+    if count < FOLLOWED and type(code) is CodeType:  # that of a function which is built into PyPy is not
+        count += _changed.get(code, 0)
+        _changed[code] = min(count, FOLLOWED)
     return count >= FOLLOWED
 
 
