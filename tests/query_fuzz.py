@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import copy
+import datetime
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,7 @@ class Book:
     sold: bool = False
     until: Optional[float] = None
     place: Optional[str] = None
+    day: datetime.date = datetime.date(2020, 1, 1)
 
 
 @dataclass
@@ -78,6 +80,7 @@ class LaterBook:
     sold: bool = False
     until: Optional[float] = None
     place: Optional[str] = None
+    day: datetime.date = datetime.date(2020, 1, 1)
     pages: int = 7
 
 
@@ -129,6 +132,8 @@ INDEXES: dict[str, dict[str, Callable[[], Any]]] = {
         "placed": lambda: zlmdb.Index[int]("author", where=lambda b: b.place is not None),
         "newest": lambda: zlmdb.Index[tuple[int, str]](desc("year"), "title"),
         "shout": lambda: zlmdb.Index[str](lambda b: b.title.upper(), version=1),
+        "by_day": lambda: zlmdb.Index[datetime.date]("day"),
+        "newest_of": lambda: zlmdb.Index[tuple[int, int]]("author", desc("year")),
         "plain_author": lambda: zlmdb.Index[int]("author"),
     },
     "notes": {
@@ -302,7 +307,7 @@ def book_of(chance: Random, later: bool, now: float) -> Any:
     return (LaterBook if later else Book)(
         title=chance.choice(NAMES), author=chance.randrange(8), price=chance.choice([0.0, -0.0, 1.5, 2.0, 7.25]),
         editor=maybe(chance, 8), helpers=[chance.randrange(8) for _ in range(chance.choice([0, 0, 1, 2, 3]))],
-        words=[chance.choice(WORDS) for _ in range(chance.randrange(3))], sold=chance.random() < 0.5,
+        day=datetime.date(2018 + chance.randrange(5), chance.choice([1, 12]), chance.choice([1, 31])), words=[chance.choice(WORDS) for _ in range(chance.randrange(3))], sold=chance.random() < 0.5,
         until=chance.choice([None, None, now + 1, now + 5, now + 100]), place=chance.choice([None, "a", "ab", "b"]), **more,
     )  # fmt: skip
 
@@ -405,6 +410,8 @@ CONDITIONS: dict[str, list[str]] = {
         "v.title == w", "v.place == 'a'", "v.place == f'{w}'", "(v.place is not None and v.place in (f'a{w}', f'{w}'))", "v.place is None", "(v.place is not None and v.place > 'a')", "v.price > 1.0",
         "v.price == 0.0", "v.price in (1.5, 2)", "x in v.words", "any(one == x for one in v.words)", "v.sold", "not v.sold",
         "v.sold and v.year > n", "v.author == n", "v.author in ns", "v.editor == n", "v.editor is not None", "n in v.helpers",
+        "v.day.year == 2016 + n", "v.day.year >= 2016 + n", "v.day.year < 2020", "v.day.year == 2020 and v.day > date(2020, 1, 1)",
+        "(v.author, v.year) in ((n, 1), (2, n), (n, 3))", "(v.place, v.year) in {('a', n), (None, 2)}", "v.author in (n, 2, 5)", "v.author in ns",
         "v.place is not None and v.author == n", "k < n + 3", "k == n", "len(v.words) > 1", "v.title.upper() == w.upper()",
         "(v.author in t.authors and t.authors[v.author].country == s)", "(v.author in t.authors and t.authors[v.author].age == n)",
         "(v.editor is not None and v.editor in t.authors and t.authors[v.editor].name == w)",
@@ -457,7 +464,8 @@ ORDERS: dict[str, list[str]] = {
     "authors": ["v.name", "v.age", "(v.country, -v.age)", "(v.country, desc(v.age))", "desc(v.age)", "(v.country, k)", "v.name.casefold()"],
     "books": [
         "v.year", "desc(v.year)", "(desc(v.year), v.title)", "v.title.casefold()", "v.price", "(v.place is None, v.place or '')",
-        "(v.sold, v.year)", "(t.authors[v.author].name if v.author in t.authors else '')", "v.author", "(v.year, desc(k))",
+        "(v.sold, v.year)", "(t.authors[v.author].name if v.author in t.authors else '')", "v.author", "(v.year, desc(k))", "desc(v.year)", "(v.author, desc(v.year))",
+        "(desc(v.year), k)", "v.day", "desc(v.day)",
     ],
     "notes": ["v.stars", "(v.stars, v.text)", "v.text", "desc(v.stars)"],
 }  # fmt: skip
@@ -479,7 +487,7 @@ class Query:
                 self.source.replace("v.year", "v.written").replace("b.year", "b.written").replace("].year", "].written")
             )
         made = f"def made(t, n, s, w, x, ns):\n    return lambda: {self.source}\n"
-        space: dict[str, Any] = {"desc": desc}
+        space: dict[str, Any] = {"desc": desc, "date": datetime.date}
         exec(compile(made, "<query>", "exec"), space)
         self.made = space["made"]
 

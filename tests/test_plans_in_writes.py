@@ -321,3 +321,22 @@ def test_explain_says_the_same_of_an_order_in_a_write_transaction(db: Any) -> No
     assert "all are read faster" in before[1]
     with db.write() as t:
         assert plans(t) == before
+
+
+def test_the_first_in_an_order_are_deleted_without_a_plan_for_each(db: Any, planned: list[Running]) -> None:
+    """The index has all that is asked, and a statement wants the keys of the records."""
+    with db.write() as t:
+        for n in range(20):
+            if n == 3:
+                planned.clear()
+            first = min(t.posts.items(), key=lambda row: (row[1].score, row[0]))[0]
+            assert t.posts.order_by(lambda p: p.score).limit(1).delete() == 1
+            assert first not in t.posts
+            of_one = [row for row in t.posts.items() if row[1].author == n % 4]
+            last = min(of_one, key=lambda row: (-row[1].year, row[0]))[0]
+            author = n % 4
+            latest = t.posts.where(lambda p: p.author == author).order_by(lambda p: desc(p.year))  # noqa: B023
+            assert latest.limit(1).delete() == 1
+            assert last not in t.posts
+        assert not planned
+        t.txn.abort()

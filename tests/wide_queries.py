@@ -28,6 +28,9 @@ CONDITIONS = [
     "v.name == w", "v.name in ws", "v.name.startswith(w[:1])", "v.name > w", "v.name.casefold() == w.casefold()", "v.name.upper() == w.upper()", "v.name.upper().startswith(w[:1].upper())",
     "normalize('NFKC', v.name).casefold() == normalize('NFKC', w).casefold()", "fold(v.name) == fold(w)", "fold(v.name) in (fold(w), 'ab')", "v.name.lower() == w.lower()", "w <= v.name.casefold() <= 'c'",
     "v.price > 0.15", "v.price == 0.0", "v.price < 1.0", "v.price in (0.1, 1)", "v.price <= n", "(v.cost is not None and v.cost < 1.0)", "v.cost == 0.3", "v.cost is not None", "v.cost is None",
+    "v.day.year < 2000", "v.day.year >= 1994 + n", "v.day.year == 1997 + n", "1999 >= v.day.year", "v.day.year == 1999 and v.day >= day", "v.day.year > 1999 or v.n == n", "v.day.year != 1999",
+    "(v.at is not None and v.at.date() == day)", "(v.at is not None and v.at.date() > day)", "(v.at is not None and day > v.at.date())", "(v.at is not None and v.at.year == 1997 + n)", "v.at is not None and v.at.date() <= day and v.at > at",
+    "(v.n, v.m) in ((n, 2), (1, None), (2, n))", "(v.n, v.name) in {(n, w), (2, c), (3,)}", "(v.kind, v.day) in [(kind, day), (Kind.A, date(2000, 1, 2))]", "(v.m, v.n) in {(n, 2): 1}",
     "v.day == day", "v.day > day", "v.day in (day, date(2000, 1, 2))", "v.day.year == 1999", "v.at == at", "(v.at is not None and v.at > at)", "(v.at is not None and v.at <= at)", "v.at is None",
     "x in v.tags", "any(one == x for one in v.tags)", "any(one.startswith(x) for one in v.tags)", "any(one > x for one in v.tags)", "all(one != x for one in v.tags)", "len(v.tags) > 1", "v.tags", "x not in v.tags", "v.tags == [x]", "'b' in v.tags and x in v.tags", "any(one in ws for one in v.tags)",
     "v.home is None", "(v.home is not None and v.home.city == c)", "(v.home and v.home.city == c)", "(v.home is not None and v.home.city.lower() == c.lower())", "(v.home is not None and v.home.zip == n)", "(v.home is not None and v.home.zip is not None and v.home.zip > n)",
@@ -63,7 +66,7 @@ OF_KEYS = {
     "str": ["k == f'k{n}'", "k > f'k{n}'", "k.startswith('k1')", "k in ('k1', 'k7', w)", "len(k) == 2"],
     "tuple": ["k[0] == w", "k[0] == 'a' and k[1] > n", "k > ('a', n)", "k == ('a', 1)", "k[1] == n", "k in (('', 4), ('a', n))", "k[0] in ws", "k[0].startswith('a')"],
     "uuid": ["k > UUID(int=500)", "k == UUID(int=7919 % 1009)", "k in (uid, UUID(int=7919 * n % 1009))", "k.int % 2 == 0"],
-    "date": ["k > date(2000, 1, 9)", "k == date(2000, 1, 1 + n)", "k.month == 1", "k in (day, date(2000, 2, 1))"],
+    "date": ["k.year == 1996 + n", "k.year <= 2000", "k > date(2000, 1, 9)", "k == date(2000, 1, 1 + n)", "k.month == 1", "k in (day, date(2000, 2, 1))"],
 }
 ORDERS = [
     "v.n", "desc(v.n)", "-v.n", "(v.n, v.name)", "(desc(v.n), v.name)", "(v.kind.value, desc(v.day))", "v.name", "v.name.casefold()", "desc(v.name)", "(v.day, desc(v.name))", "v.day", "desc(v.day)", "(desc(v.day), desc(v.name))", "(desc(v.day), v.name)", "v.price", "(v.m is None, v.m or 0)", "(v.m is None, desc(v.m or 0), v.n)",

@@ -50,6 +50,7 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         self.expects = f"a tuple of {len(parts)} ({', '.join(names)})"
         self._forms = [part_of(leaf, self.leaves[i + 1 :]) for i, leaf in enumerate(self.leaves)]
         self._lookups: dict[bytes, Callable[[tuple[Any, ...]], bytes]] = {}
+        self._first_encoded = False
 
     @property
     def examples(self) -> Sequence[tuple[Any, ...]]:
@@ -77,6 +78,22 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
 
     def encode_first(self, value: Any) -> bytes:
         """The bytes of the first part, *value*, with what ends it where others follow. Raises `EncodeError`."""
+        if self._first_encoded:  # to compile it takes longer than to encode a few
+            return self._first(value)
+        self._first_encoded = True
+        return self._encode_first_checked(value)
+
+    @cached_property
+    def _first(self) -> Callable[[Any], bytes]:
+        """As `encode_first`, compiled."""
+        first = self.parts[0]
+        if not isinstance(first, TupleKey):
+            return self._forms[0].encode
+        shape, tuples = first._shape(itertools.count(), "key")
+        forms = self._forms[: len(first.leaves)]
+        return make_encoder(f"the first of {self.name}", shape, tuples, forms, b"", self._encode_first_checked)
+
+    def _encode_first_checked(self, value: Any) -> bytes:
         first = self.parts[0]
         values = first._flatten(value) if isinstance(first, TupleKey) else [value]
         return b"".join([form.encode(leaf) for form, leaf in zip(self._forms, values)])

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from ..namedtuples import NamedTuple
 from ..values.base import is_a
+from .derived import derived_terms
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
@@ -154,8 +155,14 @@ class Access(NamedTuple):
         return tuple([-one if sign < 0 and type(one) in _NUMBERS else one for one, sign in zip(values, self.signs)])
 
     def serves(self, parts: Iterable[Asking]) -> bool:
-        """Whether it is asked for each of *parts*."""
-        return {one.node for one in parts}.issubset(self.nodes)
+        """Whether it is asked for each of *parts*, and finds no records that do not fit."""
+        return not self.wide and {one.node for one in parts}.issubset(self.nodes)
+
+    @property
+    def wide(self) -> bool:
+        """Whether it may find records of which what it is asked for is not true."""
+        nodes = [term.node for _, term in self.terms]
+        return any([term.wide or (term.half and nodes.count(term.node) == 1) for _, term in self.terms])
 
     @property
     def exact(self) -> bool:
@@ -197,6 +204,8 @@ def accesses(
     for asking in askings:
         term = term_of(asking)
         if term is not None:
+            by.setdefault(term.subject, []).append(term)
+        for term in derived_terms(asking):
             by.setdefault(term.subject, []).append(term)
         terms = element_terms(asking)
         if terms:
@@ -325,7 +334,10 @@ def order_access(
         return _then_by_key(order_access(index, subjects[:-1], askings, tied=tied), subjects)
     if index.several or () in subjects or (index.where and not has_all(index, askings)):
         return None
-    said = _by_subject([term for term in map(term_of, askings) if term is not None])
+    said = _by_subject([
+        *[term for term in map(term_of, askings) if term is not None],
+        *[term for one in askings for term in derived_terms(one)],
+    ])  # fmt: skip
     equal: list[Any] = []
     used: list[tuple[Part, Term]] = []
     nodes = [one.node for one in askings if in_all(index, one)]

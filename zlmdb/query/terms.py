@@ -85,6 +85,10 @@ class Term(NamedTuple):
     """None where the value is always the same."""
     negative: bool = False
     """Whether it is true of None, too, if there should be one: it serves only what is certainly there."""
+    wide: bool = False
+    """Whether it may be true of records that *node* is not true of."""
+    half: bool = False
+    """Whether it is so unless another term of *node* is true, too."""
 
 
 class Asking(NamedTuple):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
+from weakref import WeakKeyDictionary
 
 from ..query.projection import ENGINE_KEYS, RECORDS
 from ..shown import shortened
@@ -23,7 +25,7 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 FOLLOWED = 64
-"""Records for which following the function that changes them pays."""
+"""Records, of one call or of several, for which following the function that changes them pays."""
 
 _KEPT = 1 << 26
 """Bytes of memory for the records that are kept from the filter to the change, as far as averages tell."""
@@ -75,7 +77,7 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
         return 0
     made, changed = selected_of(table), 0
     known = None
-    if made is not None and made.change is not None and len(rows) >= FOLLOWED:
+    if made is not None and made.change is not None and _is_used_much(how, len(rows)):
         from .replacing import replacing  # late, as above
 
         known = replacing(selection, how)
@@ -90,6 +92,19 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
                 store(table, key, how(value))
                 changed += 1
     return changed
+
+
+def _is_used_much(how: Callable[..., Any], count: int) -> bool:
+    """Whether *how* changes so many records, with these *count*, that following it pays."""
+    code = how.__code__ if type(how) is FunctionType else None
+    if count < FOLLOWED and type(code) is CodeType:  # that of a function which is built into PyPy is not
+        count += _changed.get(code, 0)
+        _changed[code] = min(count, FOLLOWED)
+    return count >= FOLLOWED
+
+
+_changed: WeakKeyDictionary[CodeType, int] = WeakKeyDictionary()
+"""How many records functions of a code have changed, a few at a time."""
 
 
 def edits(selection: Selection[Any, V]) -> Edits[V]:

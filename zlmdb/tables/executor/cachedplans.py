@@ -25,6 +25,7 @@ from .cachedplan import CachedPlan
 from .cachedscans import scanned
 from .cachedsorted import CachedSorted
 from .covered import Cover, cover_of
+from .firstofeach import first_of_each
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -143,8 +144,10 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     alone = not any([way.of_keys for way in ways]) and not linked
     scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
     asking = functions if query.order is None else [*functions, query.order]
-    covered = _covered(asking, give, found if query.order is None else every, running)
-    if covered is not None:
+    sorts = query.order is not None
+    covered = _covered(asking, give, every if sorts else found, running, sorts=sorts)
+    each = None if query.order is None else first_of_each(query.where, query.order, parts, found, running)
+    if covered is not None and each is None:
         if query.order is not None or len(ways) != 1:
             return False
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
@@ -164,7 +167,10 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
             same = ordered.access.facts
             most = FEW if has_order(query.order, parts, known.facts) else CAP
         alike = len(found) == len(ways) == 1 and found[0].facts is same
-        return CachedSorted(ways, Prepared(sorting, (), asked, want, programs), most, ordered, alike=alike)
+        return CachedSorted(
+            ways, Prepared(sorting, (), asked, want, programs), most, ordered, each, alike=alike,
+            covered=covered is not None,
+        )  # fmt: skip
     return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
 
 
@@ -215,16 +221,21 @@ def _ordered(
     programs = table._storage.generated.loops
     running: Running = programs.running(selection)
     bound = None if access is None else running.reads.bound(access)
-    if access is None or bound is None or _covered(functions, give, [access], running) is not None:
+    if access is None or bound is None or _covered(functions, give, [access], running, sorts=True) is not None:
         return False
     prepared = Prepared(functions, (), (), want_of((give,), programs, one=True), programs)
     return CachedOrder(access, bound, prepared)
 
 
 def _covered(
-    functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running
+    functions: Sequence[Followed], give: Give, found: Sequence[Access], running: Running, *, sorts: bool
 ) -> Optional[tuple[BoundIndex, Cover, frozenset[str]]]:  # fmt: skip
-    """The index whose entries are enough, what they have of a record, and what is needed of that."""
+    """The index whose entries are enough, what they have of a record, and what is needed of that.
+
+    None for what a statement sorts, of which it wants the keys: entries are not read in place of records there.
+    """
+    if give is ENGINE_KEYS and sorts:
+        return None
     fields = needed(functions, (give,))
     bound = running.reads.bound(found[0]) if len(found) == 1 and fields is not None else None
     if bound is None or (running.programs.columns is not None and not bound.storage.carries):

@@ -14,6 +14,7 @@ from ...query.translated import Give
 from .accesspaths import AccessPath
 from .cachedorder import CachedOrder
 from .cachedpaths import FEW, CachedPaths
+from .firstofeach import FirstOfEach
 from .keylookups import most_kept
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ if TYPE_CHECKING:
 class CachedSorted(CachedPaths):
     """As `CachedPaths`, of a query with an order. Its function lists sort keys, keys and rows."""
 
-    __slots__ = ("_alike", "_most", "_most_limited", "ordered")
+    __slots__ = ("_alike", "_covered", "_each", "_most", "_most_limited", "ordered")
 
     def __init__(
-        self, ways: Sequence[AccessPath], prepared: Prepared, most: int, ordered: Optional[CachedOrder], *, alike: bool
+        self, ways: Sequence[AccessPath], prepared: Prepared, most: int, ordered: Optional[CachedOrder],
+        each: Optional[FirstOfEach], *, alike: bool, covered: bool,
     ) -> None:  # fmt: skip
         """*most*: records from which on there may be a better way to find them.
 
-        *ordered* gives the first ones; *alike*: of the index that finds them all.
+        *ordered* gives the first ones; *alike*: of the index that finds them all. *each* gives the first ones of each
+        key that is asked for; *covered*: all others are left to `Covered`, which reads no records.
         """
+        self._each, self._covered = each, covered
         super().__init__(ways, prepared)
         self._only, self.in_order, self.ordered, self._alike = None, False, ordered, alike
         self._most, self._most_limited = most, most if ordered is None or ordered.exact else FEW
@@ -44,14 +48,28 @@ class CachedSorted(CachedPaths):
             rows = ordered.whole(selection, give) if limit is None else ordered.all(selection, give, limit)
             if rows is not None:
                 return rows
+        stop = None if limit is None else query.skip + limit
+        first = None if self._each is None or stop is None else self._each.keys(selection, stop)
+        if first is not None:
+            pairs = self._pairs(selection, give, first)
+            if len(pairs) == len(first):  # else the index has others that fit
+                return self._first_rows(selection, pairs, stop)
+        if self._covered:
+            return None
         found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
         keys = self._in_key_order(selection, found) if found else found
         if keys is None and ordered is not None and not ordered.exact and limit is not None:
             return ordered.all(selection, give, limit)
         if not keys:
             return keys
-        stop = None if limit is None else query.skip + limit
-        first = first_of(checked(self._pairs(selection, give, keys)), stop, backwards=query.backwards)
+        return self._first_rows(selection, self._pairs(selection, give, keys), stop)
+
+    def _first_rows(
+        self, selection: Selection[Any, Any], pairs: Sequence[tuple[Any, Any]], stop: Optional[int]
+    ) -> list[Any]:  # fmt: skip
+        """The rows of *pairs*, sorted, up to *stop*; without those that are skipped."""
+        query = selection._query
+        first = first_of(checked(pairs), stop, backwards=query.backwards)
         return [row for _, (_, row) in islice(first, query.skip, stop)]
 
     def _pairs(self, selection: Selection[Any, Any], give: Give, keys: list[bytes]) -> Sequence[tuple[Any, Any]]:
@@ -65,6 +83,8 @@ class CachedSorted(CachedPaths):
     def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
     ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+        if self._covered:
+            return None
         page = None if self.ordered is None else self.ordered.page(selection, give, size, begin)
         found = self._fewer_than(selection._table, selection._query.where, self._most) if page is None else None
         if found is None:

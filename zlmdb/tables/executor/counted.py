@@ -246,7 +246,7 @@ def _tells(access: Access, parts: Sequence[Asking]) -> bool:
     """Whether the records that *access* finds, each by one entry, are those that fit all of *parts*."""
     facts, used = access.facts, {term.node for _, term in access.terms}
     rest = [one for one in parts if one.node not in used]
-    if len(parts) - len(rest) != len(access.terms) or not all([in_all(facts, one) for one in rest]):
+    if access.wide or len(parts) - len(rest) != len(used) or not all([in_all(facts, one) for one in rest]):
         return False
     if facts.where:  # that of a partial index, whatever values are captured
         captured = any([isinstance(node, Parameter) for one in rest for node in walk(one.node)])

@@ -116,7 +116,7 @@ def _first_link(asking: Asking) -> Optional[Link]:
 def _tells_all(access: Access, node: Node, other: Running) -> bool:
     """Whether the entries of *access* are of exactly those records of which *node*, a condition, is true."""
     bound = other.reads.bound(access)
-    if bound is None or [term.node for _, term in access.terms] != [node]:
+    if bound is None or access.wide or [term.node for _, term in access.terms] != [node]:
         return False
     part, term = access.terms[0]
     if term.operator not in ("==", "in") or part.kind not in EXACT or len(part.subject) != 1:
