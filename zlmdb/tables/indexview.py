@@ -180,8 +180,7 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
     def _only(self, key: I) -> Selection[K, V]:
         lower, upper = self._storage.exactly(key)
         kind: Any = self._kind(one_key=True) if self._storage.several else IndexSelection
-        made: IndexSelection[K, V] = kind(self._table, lower, upper, index=self._bound)
-        return made
+        return kind(self._table, lower, upper, index=self._bound)
 
 
 class IndexView(_View[I, K, V]):

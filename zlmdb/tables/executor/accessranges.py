@@ -106,8 +106,7 @@ def captured(followed: Followed, node: Node) -> Callable[[Followed], Any]:
     with source.block("def value(function):"):
         source.add(*[f"asked0_{one} = function.parameters[{one}]" for one in asked.numbers])
         source.add("asked0 = function.function", f"return {expression}")
-    made: Callable[[Followed], Any] = _RANGES.functions("a captured value", str(source), names)["value"]
-    return made
+    return _RANGES.functions("a captured value", str(source), names)["value"]
 
 
 def ends_otherwise(form: Part) -> bool:
@@ -157,8 +156,7 @@ class _Writer:
                     found[SIDES[term.operator]] = x
                     found[f"{SIDES[term.operator]} inclusive"] = repr("=" in term.operator)
             add(f"return {self.result(equal, found)}")
-        made: Find = _RANGES.functions(self.access.facts.name, str(self.source), self.names)["find"]
-        return made
+        return _RANGES.functions(self.access.facts.name, str(self.source), self.names)["find"]
 
     def value(self, number: int, x: str) -> None:
         """Lines that give *x* the value of the term with this *number*."""

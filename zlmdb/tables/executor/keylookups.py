@@ -33,8 +33,7 @@ def by_cursor(table: Table[Any, Any], keys: Sequence[bytes]) -> Optional[Callabl
     Otherwise a cursor takes longer. In a read transaction.
     """
     if len(keys) > _MANY and len(keys) * _PAGE > table._entries():
-        found: Callable[[bytes], Any] = table._raw.cursor(table._db).get
-        return found
+        return table._raw.cursor(table._db).get
     return None
 
 
