@@ -75,8 +75,7 @@ class PickedScan(Scanned):
         for key in self._keys:
             if scan is not None and scan.paused:
                 break
-            get, handle = table._engine_getter()
-            data = get(key, None, handle)
+            data = table._get(key, None, table._db)
             if data is None:
                 raise errors.DecodeError(
                     f"table {table._name!r}: an index has an entry for the record {key!r}, which is not there: rebuild "
