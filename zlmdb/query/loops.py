@@ -92,9 +92,7 @@ class Writer(RecordLines):
             with self.block("finally:"):
                 self.add("if scan is not None: scan.close()")
         self.source.lines[begin:begin] = [f"    size{number} = len(c{number})" for number in self.measured]
-        made: Callable[..., Iterator[Any]]
-        made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
-        return made
+        return _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
 
     def listing(self, captured: Sequence[Captured], sparse: bool, dense: bool) -> Callable[..., list[Any]]:
         """The function that `Prepared.listing` gives."""

@@ -93,9 +93,7 @@ def finder_of(spans: Any, access: Access) -> Callable[[Sequence[Any]], Sequence[
         with writer.source.block("if len(values) == 1:"):
             writer.source.add("one = values[0]", f"return ({writer.exactly('one')},)")
         writer.source.add(f"return [{writer.exactly('one')} for one in values]")
-    made: Callable[[Sequence[Any]], Sequence[Range]]
-    made = _RANGES.functions(access.facts.name, str(writer.source), writer.names)["find"]
-    return made
+    return _RANGES.functions(access.facts.name, str(writer.source), writer.names)["find"]
 
 
 def captured(followed: Followed, node: Node) -> Callable[[Followed], Any]:
