@@ -596,7 +596,7 @@ class Both(Store):
 def exchange(jobs: Any, id: Any, data: bytes = b"?") -> bytes:
     """Store other bytes for a job, that were never a job; what was there."""
     encoded = jobs._storage.encode_key(next(key for key in jobs if key[2] == id))
-    before = bytes(jobs._engine_get(encoded, None, jobs._db))
+    before = bytes(jobs._raw.get(encoded, None, jobs._db))
     jobs._raw.put(encoded, data, True, True, False, jobs._db)
     return before
 

@@ -461,7 +461,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
 
     def _bury_as_stored(self, key: JobKey, now: int) -> None:
         encode = self._storage.encode_key
-        data, dead = bytes(self._engine_get(encode(key), None, self._db)), encode((_DEAD, now, key[2]))
+        data, dead = bytes(self._raw.get(encode(key), None, self._db)), encode((_DEAD, now, key[2]))
         self._check_write()
         try:
             if self._watched:

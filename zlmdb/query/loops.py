@@ -92,9 +92,7 @@ class Writer(RecordLines):
             with self.block("finally:"):
                 self.add("if scan is not None: scan.close()")
         self.source.lines[begin:begin] = [f"    size{number} = len(c{number})" for number in self.measured]
-        made: Callable[..., Iterator[Any]]
-        made = _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
-        return made
+        return _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
 
     def listing(self, captured: Sequence[Captured], sparse: bool, dense: bool) -> Callable[..., list[Any]]:
         """The function that `Prepared.listing` gives."""
@@ -120,8 +118,7 @@ class Writer(RecordLines):
             if not self.by_columns():
                 return None
             self.add("part = new(Part)", f"{', '.join([f'part.{name}' for name in names])}, = found", "return part")
-        made: Callable[[Any], Any] = _LOOPS.functions(self.programs.name, str(self.source), self.names)["reading"]
-        return made
+        return _LOOPS.functions(self.programs.name, str(self.source), self.names)["reading"]
 
     def covering(self, captured: Sequence[Captured], reader: EntryReader) -> Callable[..., Any]:
         """The function that `Prepared.covering` gives."""
@@ -152,8 +149,7 @@ class Writer(RecordLines):
             expression, names = self.programs.key_in_place
             source = source.replace("load_key(key)", expression)
             self.names.update(names)
-        made: Callable[..., Any] = recipe.functions(self.programs.name, source, self.names)[name]
-        return made
+        return recipe.functions(self.programs.name, source, self.names)[name]
 
     def unpack(self, captured: Sequence[Captured], many: Optional[str] = None) -> None:
         """Lines that take what is *captured* from the functions. *many* is the number of records, if that is known."""

@@ -81,8 +81,7 @@ class Again:
         table = view._table
         index, reader, skip, most = self._known
         if view._storage is index and can_be_followed(table, still=True):
-            made: Callable[..., Any] = reader.made(table, table._raw.cursor(view._handle), ask, skip, most, parameters)
-            return made
+            return reader.made(table, table._raw.cursor(view._handle), ask, skip, most, parameters)
         found: Any = view._reader(self._node, parameters, ask, self._keys if self._of_key else None, True, self._keep)
         return ask if found is None else found
 

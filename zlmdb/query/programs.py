@@ -72,8 +72,7 @@ class Programs:
         key = "narrow", *paths
         if key not in self.kept:
             self.kept[key] = self._value.narrow(paths)
-        found: Optional[Callable[[Any], Any]] = self.kept[key]
-        return found
+        return self.kept[key]
 
     def of_linked(self, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
         """As `narrow`, of a record that others refer to, of bytes; *paths* are of its fields. Of FlatBuffers, too."""
@@ -85,15 +84,13 @@ class Programs:
             whole = columns.lazy or not paths or not all([path[0] in columns.fields for path in paths])
             body = Body((), (), (), Projection(tuple(paths), one=False))
             self.kept[key] = None if whole else Writer(self, body).reading(paths)
-        found: Optional[Callable[[Any], Any]] = self.kept[key]
-        return found
+        return self.kept[key]
 
     def parts(self) -> Optional[Parts]:
         """How values are made in a loop without a call, if they can be."""
         if "parts" not in self.kept:
             self.kept["parts"] = self._value.parts()
-        found: Optional[Parts] = self.kept["parts"]
-        return found
+        return self.kept["parts"]
 
     def constants(self, compares: Sequence[Compare]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""

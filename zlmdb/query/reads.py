@@ -150,22 +150,19 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
             refuse_computing("mean", given, named)
         from .sums import mean  # late, as above
 
-        found: Optional[float] = self._computed("mean", mean)
-        return found
+        return self._computed("mean", mean)
 
     def min(self: Reads[O], *given: NoReturn, **named: NoReturn) -> Optional[O]:
         """The least row; None without any."""
         if given or named or self._of_records:
             refuse_computing("min", given, named)
-        found: Optional[O] = self._extreme(min)
-        return found
+        return self._extreme(min)
 
     def max(self: Reads[O], *given: NoReturn, **named: NoReturn) -> Optional[O]:
         """The greatest row; None without any."""
         if given or named or self._of_records:
             refuse_computing("max", given, named)
-        found: Optional[O] = self._extreme(max)
-        return found
+        return self._extreme(max)
 
     def _extreme(self, which: Callable[..., Any]) -> Any:
         """The least or the greatest row."""
@@ -235,8 +232,7 @@ class Given(Reads[R_co]):
         """The first row; None when there is none."""
         if given or named:
             refuse_given("first", given, named)
-        found: Optional[R_co] = self._selection._first_of(self._give)
-        return found
+        return self._selection._first_of(self._give)
 
     def last(self) -> Optional[R_co]:
         """The last row; None when there is none. O(log n) for a range of keys, with a limit O(limit)."""

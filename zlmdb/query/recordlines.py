@@ -236,8 +236,7 @@ class RecordLines:
             absent: str = self.columns.absent(name)
             return f"(not {absent})" if compare.operator == "!=" else absent
         if self.stored[number]:
-            found: str = self.columns.compared(name, compare.operator, f"c{number}")
-            return found
+            return self.columns.compared(name, compare.operator, f"c{number}")
         return self.compared_with(compare, self.columns.value(name), f"given{number}")
 
     def narrowed(self, asked: Sequence[Asked], *, also: bool = False) -> Optional[str]:

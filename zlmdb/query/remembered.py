@@ -228,8 +228,7 @@ def can_be_read(table: Any, *, still: bool) -> bool:
 def _narrow(table: Any, paths: Sequence[Path]) -> Optional[Callable[[Any], Any]]:
     """The function that decodes only *paths* of a record of *table*, if that takes less time."""
     programs = table._storage.generated.programs
-    found: Optional[Callable[[Any], Any]] = None if programs is None else programs.of_linked(paths)
-    return found
+    return None if programs is None else programs.of_linked(paths)
 
 
 _FEW = 4
@@ -238,8 +237,7 @@ _FEW = 4
 def look_up(table: Any, looked: Looked, most: int) -> Callable[[Any], Any]:
     """The function that looks up at most *most* keys in *table*, while nothing is written."""
     if most < _FEW:  # there is little to remember
-        found: Callable[[Any], Any] = table.__getitem__
-        return found
+        return table.__getitem__
     if looked.private:
         return _objects(lambda: table, looked.paths, still=True)
     return _bytes(lambda: table, still=True)

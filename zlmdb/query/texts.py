@@ -28,8 +28,7 @@ def transform(name: str) -> Callable[[str], str]:
         raise ValueError(f"there is no transform of texts named {name!r}; there are {', '.join(NAMES)}")
     method = name[:-2]
     if method in METHODS:
-        found: Callable[[str], str] = getattr(str, method)
-        return found
+        return getattr(str, method)
     from unicodedata import normalize  # late: few need it
 
     form: Any = name[len("normalize('") : -2]

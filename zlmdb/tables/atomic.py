@@ -36,7 +36,7 @@ def change(table: Table[K, V], key: K, how: Callable[[Any], Optional[V]], defaul
             f"record: ...), or table[key] = value"
         )
     old = table._stored(encoded, key)
-    given = old or default
+    given = default if old is None else old
     if given is None:
         raise missing(key)
     new = how(given[0])

@@ -184,8 +184,7 @@ class Expiring(Table[Any, Any]):
     def _has_expired(self, value: Any) -> bool:
         """Whether a stored record with this value has expired."""
         time = self._expires.time_of(value)
-        expired: bool = time is not None and time <= self._cut
-        return expired
+        return time is not None and time <= self._cut
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

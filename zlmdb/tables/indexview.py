@@ -180,8 +180,7 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
     def _only(self, key: I) -> Selection[K, V]:
         lower, upper = self._storage.exactly(key)
         kind: Any = self._kind(one_key=True) if self._storage.several else IndexSelection
-        made: IndexSelection[K, V] = kind(self._table, lower, upper, index=self._bound)
-        return made
+        return kind(self._table, lower, upper, index=self._bound)
 
 
 class IndexView(_View[I, K, V]):
@@ -278,7 +277,7 @@ class UniqueIndexView(_View[I, K, V]):
     def _primary(self, key: Any) -> Optional[bytes]:
         entry = self._storage.storage.lookup
         try:
-            primary: Optional[bytes] = self._table._engine_get(entry(key), None, self._handle)
+            primary: Optional[bytes] = self._table._raw.get(entry(key), None, self._handle)
         except Exception as error:
             let_through(error)
             primary = self._again(key)
@@ -297,7 +296,7 @@ class UniqueIndexView(_View[I, K, V]):
         """Repeat a failed read by the general form of the key, and raise errors of zlmdb."""
         entry = self._entry(key)
         try:
-            primary: Optional[bytes] = self._table._engine_get(entry, None, self._handle)
+            primary: Optional[bytes] = self._table._raw.get(entry, None, self._handle)
         except Exception as error:
             self._table._txn._fail(error, table=self._table._name, index=self._name, key=key)
         return primary
@@ -398,8 +397,7 @@ class IndexSelection(Selection[K, V]):
         tail = index.storage.tail
         primary = entry[tail:] if tail else bytes(cursor.value())
         key = table._storage.prefix + primary
-        get, handle = table._engine_getter()
-        data = get(key, None, handle)
+        data = table._get(key, None, table._db)
         if data is None:
             table._owned(primary, index.storage)  # raises
         return cursor, key, data

@@ -196,7 +196,7 @@ class KeyRange(Generic[K, V]):
 
     def _is_whole(self, storage: Optional[Storage[Any, Any]] = None) -> bool:
         """Whether these are all records of a keyspace that holds nothing else."""
-        storage = storage or self._table._storage
+        storage = self._table._storage if storage is None else storage
         return storage.alone and self._lower == storage.lower and self._upper == storage.upper
 
     def _entries(self) -> int:

@@ -203,8 +203,7 @@ def plainly(table: Table[Any, Any], work: Callable[[], R]) -> R:
     if table._storage.expiring is None:
         return work()
     hidden: Any = table
-    found: R = hidden._plainly(work)
-    return found
+    return hidden._plainly(work)
 
 
 def broken(
@@ -240,8 +239,7 @@ def leads(target: Storage[Any, Any], key: Any, handle: Any, txn: Any) -> bool:
 
 
 def _table(txn: Transaction, attribute: str) -> Table[Any, Any]:
-    found: Table[Any, Any] = getattr(txn._unit.view, attribute)
-    return found
+    return getattr(txn._unit.view, attribute)
 
 
 def _replaced(value: Any, path: list[str], new: Any) -> Any:

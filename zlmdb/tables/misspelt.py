@@ -111,14 +111,13 @@ def _lost(value: Any) -> list[str]:
 
 
 def _refused(table: Any, key: Any, cls: Any, name: str) -> Exception:
-    refused: Exception = table._storage.named(
+    return table._storage.named(
         errors.EncodeError(
             f"{cls.__name__} has no field {name!r}, so what the block has assigned to it would not be stored: "
             f"{_meant(cls, name)}"
         ),
         key,
     )
-    return refused
 
 
 @lru_cache(maxsize=256)

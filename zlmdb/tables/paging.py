@@ -25,7 +25,9 @@ def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, afte
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     cached = selection._cached_plan(give, at_once=True)
     if isinstance(cached, CachedOrder) and _is_constant(selection):
-        name = cached.fingerprint = cached.fingerprint or _fingerprint(selection)
+        if cached.fingerprint is None:
+            cached.fingerprint = _fingerprint(selection)
+        name = cached.fingerprint
     else:
         name = _fingerprint(selection)
     begin = None if after is None else recent.position(after, name)

@@ -37,8 +37,7 @@ class RecordWrites(TableState[K, V]):
                 self._check_none(rule)
             return key
         if rule is not None:
-            made: K = rule()
-            return made
+            return rule()
         codec = self._storage.key
         counted: Any = codec.counts_from
         last = None if counted is None else next(iter(self.select(reverse=True, limit=1).keys()), counted)

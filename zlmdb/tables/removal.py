@@ -76,8 +76,7 @@ def _referrers(table: Table[Any, Any]) -> Iterable[Link]:
     table._check_write()
     if table._found.undeletable is not None:
         raise errors.IndexNotAttached(f"table {table._name!r}: {table._found.undeletable}", table=table._name)
-    found: Iterable[Link] = table._storage.referrers
-    return found
+    return table._storage.referrers
 
 
 def _index(link: Link, source: Table[Any, Any]) -> Any:

@@ -65,8 +65,7 @@ def _refused(storage: Storage[Any, Any]) -> ByCode:
     kept = programs_of(storage).kept
     if "changes called" not in kept:
         kept["changes called"] = ByCode(_KEPT)
-    found: ByCode = kept["changes called"]
-    return found
+    return kept["changes called"]
 
 
 def _found(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
-from itertools import islice, repeat, takewhile, tee
+from itertools import chain, islice, repeat, takewhile, tee
 from operator import is_not, itemgetter
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -75,6 +75,10 @@ def first_within(
 
 def or_else(blocks: Iterator[Any], general: Callable[[], Iterator[Any]], *, flat: bool) -> Iterator[Any]:
     """What is in *blocks* if *flat*, else these. Where that raises, *general* gives the rest, or tells what it is."""
+    return chain.from_iterable(_parts(blocks if flat else zip(blocks), general))
+
+
+def _parts(blocks: Iterator[Any], general: Callable[[], Iterator[Any]]) -> Iterator[Iterable[Any]]:
     given = 0
     while True:
         try:
@@ -84,13 +88,9 @@ def or_else(blocks: Iterator[Any], general: Callable[[], Iterator[Any]], *, flat
             break
         if block is None:
             return
-        if flat:
-            yield from block
-            given += len(block)
-        else:
-            yield block
-            given += 1
-    yield from islice(general(), given, None)
+        yield block
+        given += len(block)
+    yield islice(general(), given, None)
 
 
 class Scan:
@@ -223,8 +223,7 @@ class Scan:
                 self._scans.check()
 
     def _get(self, key: bytes) -> Any:
-        get, handle = self._table._engine_getter()
-        return get(key, None, handle)
+        return self._table._get(key, None, self._table._db)
 
     def _ahead(self) -> Iterator[bytes]:
         """The remaining records, read in blocks: few at first, because the caller may stop."""
@@ -304,8 +303,8 @@ class IndexScan(Scan):
 
     def _values_of(self, keys: Iterator[bytes]) -> Iterator[Any]:
         """The stored bytes of the records *keys*, up to the first that does not exist, whose entry is left over."""
-        get, handle = self._table._engine_getter()
-        return takewhile(_is_there, map(get, keys, repeat(None), repeat(handle)))
+        table = self._table
+        return takewhile(_is_there, map(table._get, keys, repeat(None), repeat(table._db)))
 
     def _record(self, key: bytes) -> tuple[bytes, Any]:
         primary = self._primary(key, self._keys.value())
@@ -339,7 +338,7 @@ class IndexScan(Scan):
 
     def _is_entry(self, entry: bytes, primary: bytes) -> bool:
         """Whether *entry* is still an entry of the record *primary*."""
-        owner = self._table._engine_get(entry, None, self._index.handle)
+        owner = self._table._raw.get(entry, None, self._index.handle)
         return owner is not None and self._primary(entry, owner) == primary
 
     def _is_within(self, primary: bytes, data: Any) -> bool:

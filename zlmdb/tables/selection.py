@@ -214,8 +214,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
 
     def _copy(self) -> Selection[K, V]:
         cls: Any = Selection
-        made: Selection[K, V] = cls.__new__(cls)
-        return made
+        return cls.__new__(cls)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -245,8 +244,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         ):
             return None
         programs = self._table._storage.generated.programs
-        found: Optional[CachedPlan] = None if programs is None else programs.cached_plan(self, give, at_once)
-        return found
+        return None if programs is None else programs.cached_plan(self, give, at_once)
 
     def _listed(self, give: Give) -> list[Any]:
         """What *give* says of each record, in a list."""
@@ -303,8 +301,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         if programs is None:
             self._following()
             programs = self._table._storage.generated.loops
-        running: Running = programs.running(self, ordered=ordered)
-        return running
+        return programs.running(self, ordered=ordered)
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
         # Without the call of `_run`, if nothing is asked.

@@ -180,8 +180,7 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
             if data is not None:
                 return self._load(data)
         except Exception as error:
-            found: V = self._read_again(key, error, REQUIRED)
-            return found
+            return self._read_again(key, error, REQUIRED)
         self._storage.encode_key(key)  # what does not fit raises
         raise missing(key)
 
@@ -292,8 +291,7 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
 
         Raises TypeError if the value is not a number, `EncodeError` if the sum does not fit its type.
         """
-        total: V = atomic.increment(self, key, by)
-        return total
+        return atomic.increment(self, key, by)
 
     def edit(self, key: K, /) -> AbstractContextManager[V]:
         """A block that changes the object stored under *key*; the normal end of the block stores it.
@@ -462,8 +460,7 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
 
             bound = next((bound for bound in self._indexes if bound.storage.name == name), None)
             view = self._views[name] = view_of(self, name, kind, bound)
-        found: W = view
-        return found
+        return view
 
     def _remove(self, encoded: bytes) -> int:
         """Delete the record with the engine's key *encoded*, and what that entails; 1 if there was one, else 0."""

@@ -107,8 +107,7 @@ def former_names(was: object) -> tuple[str, ...]:
     given: Any = (was,) if is_a(was, str) else was
     if not is_a(given, tuple) or not all([is_a(name, str) and name for name in given]):
         raise TypeError(f"was={was!r}: expected the former name of the table, or a tuple of names")
-    names: tuple[str, ...] = given
-    return names
+    return given
 
 
 def unknown_options(cls: type, given: Iterable[str]) -> TypeError:

@@ -284,14 +284,6 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
             self._txn._fail(error, table=self._name)
         return count
 
-    def _engine_get(self, key: bytes, default: Any, handle: Any) -> Any:
-        """The engine's ``get``."""
-        return self._raw.get(key, default, handle)
-
-    def _engine_getter(self) -> tuple[Callable[[bytes, Any, Any], Any], Any]:
-        """The function that returns the bytes of a record, until the next write, and the handle to call it with."""
-        return self._get, self._db
-
     def _owned(self, primary: bytes, index: IndexStorage) -> V:
         """The record to which an entry of *index* belongs."""
         try:

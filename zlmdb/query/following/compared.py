@@ -121,8 +121,7 @@ def contained(recorder: Recorder, member: Any) -> Node:
         trace.block(f"{node!r} in {container!r}: {typename(member_known.cls)} has an __eq__ of its own")
     by_hash = known.cls in (set, frozenset, dict)
     raises = not (member_known.plain if by_hash else known.cls in (list, tuple))
-    found: Node = trace.nodes.make(Compare, "in", node, container, raises, BOOL)
-    return found
+    return trace.nodes.make(Compare, "in", node, container, raises, BOOL)
 
 
 def check(

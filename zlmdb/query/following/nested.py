@@ -53,8 +53,7 @@ class Inner(Node):
     def given(self, outer: Any) -> int:
         """The number of the variable that stands for an *outer* leaf, in all functions that are as deep as this one."""
         first = _OUTER + 2 * self.variables[0].number
-        number: int = first + outer.position if isinstance(outer, Argument) else outer.number
-        return number
+        return first + outer.position if isinstance(outer, Argument) else outer.number
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self.made.get((self, key))

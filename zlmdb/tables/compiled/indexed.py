@@ -230,8 +230,7 @@ def batch_of(storage: Storage[Any, Any], indexes: Sequence[IndexStorage]) -> Bat
         checks = ["sizes = {*map(len, keys)}", f"if not {fits}: raise ValueError(sizes)"]
         checks = [] if storage.fits(storage.key.width) else checks
         source, names = writing(_ROWS, storage, names, dumped=dumped, check_sizes=joined(4, checks))
-    made: Batch = compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
-    return made
+    return compiled(_LISTS, storage, source, names_of(names, lines))["batch"]
 
 
 def storing(

@@ -162,8 +162,7 @@ def subclass(cls: type, methods: Mapping[str, Any], **attributes: Any) -> type:
     for name, method in methods.items():
         method.__doc__ = getattr(cls, name).__doc__
     named = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    found: type = type(cls)(cls.__name__, (cls,), {**named, **attributes, **methods})
-    return found
+    return type(cls)(cls.__name__, (cls,), {**named, **attributes, **methods})
 
 
 def point_writes(cls: Any, general: Any, storage: Storage[Any, Any]) -> list[Methods]:
@@ -190,8 +189,7 @@ def stream_of(storage: Storage[Any, Any], refuse: Callable[[Any, bytes], None]) 
     It returns an iterator of pairs of bytes, and a function that returns how many of them were taken and the last key.
     *refuse* raises for a key that does not ascend, given the bytes of the previous one.
     """
-    made: Stream = compiled(_STREAMS, storage, *writing(_STREAM, storage, {"refuse": refuse}))["stream"]
-    return made
+    return compiled(_STREAMS, storage, *writing(_STREAM, storage, {"refuse": refuse}))["stream"]
 
 
 def writing(

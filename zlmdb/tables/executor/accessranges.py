@@ -93,9 +93,7 @@ def finder_of(spans: Any, access: Access) -> Callable[[Sequence[Any]], Sequence[
         with writer.source.block("if len(values) == 1:"):
             writer.source.add("one = values[0]", f"return ({writer.exactly('one')},)")
         writer.source.add(f"return [{writer.exactly('one')} for one in values]")
-    made: Callable[[Sequence[Any]], Sequence[Range]]
-    made = _RANGES.functions(access.facts.name, str(writer.source), writer.names)["find"]
-    return made
+    return _RANGES.functions(access.facts.name, str(writer.source), writer.names)["find"]
 
 
 def captured(followed: Followed, node: Node) -> Callable[[Followed], Any]:
@@ -106,8 +104,7 @@ def captured(followed: Followed, node: Node) -> Callable[[Followed], Any]:
     with source.block("def value(function):"):
         source.add(*[f"asked0_{one} = function.parameters[{one}]" for one in asked.numbers])
         source.add("asked0 = function.function", f"return {expression}")
-    made: Callable[[Followed], Any] = _RANGES.functions("a captured value", str(source), names)["value"]
-    return made
+    return _RANGES.functions("a captured value", str(source), names)["value"]
 
 
 def ends_otherwise(form: Part) -> bool:
@@ -157,8 +154,7 @@ class _Writer:
                     found[SIDES[term.operator]] = x
                     found[f"{SIDES[term.operator]} inclusive"] = repr("=" in term.operator)
             add(f"return {self.result(equal, found)}")
-        made: Find = _RANGES.functions(self.access.facts.name, str(self.source), self.names)["find"]
-        return made
+        return _RANGES.functions(self.access.facts.name, str(self.source), self.names)["find"]
 
     def value(self, number: int, x: str) -> None:
         """Lines that give *x* the value of the term with this *number*."""

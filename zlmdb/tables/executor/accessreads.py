@@ -181,7 +181,7 @@ class AccessReads:
         entry = self.ranges(access)[0][0]
         if bound is not None:
             try:
-                owner = self._table._engine_get(entry, None, bound.handle)
+                owner = self._table._raw.get(entry, None, bound.handle)
             except Exception as error:
                 self._table._txn._fail(error, table=self._table._name, index=bound.storage.name)
             if owner is None:

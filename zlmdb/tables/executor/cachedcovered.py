@@ -68,8 +68,7 @@ class CachedCovered(CachedPaths):
         values = found.values
         entries = found.in_key_order(entries, selection._lower, selection._upper, reverse=bool(selection._reverse))
         get = None if values is None else values.__getitem__
-        rows: list[Any] = self._covering(entries, get, functions, *prepared.given)
-        return rows
+        return self._covering(entries, get, functions, *prepared.given)
 
     def _lists_of(
         self, found: Sequence[Any], keys: list[bytes], selection: Selection[Any, Any], give: Give, first: int

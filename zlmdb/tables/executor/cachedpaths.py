@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
-from ...handlers import let_through
 from ...query.following import Followed
 from ...query.inorder import KEYS
 from ...query.prepared import Prepared
 from ...query.projection import HITS
 from ...query.terms import CAP
 from ...query.translated import Give
+from ..scan import or_else, while_open
 from .accesspaths import AccessPath
 from .cachedorder import BLOCK
 from .cachedplan import CachedPlan
@@ -223,36 +224,14 @@ class CachedPaths(CachedPlan):
 
     def rows(self, selection: Selection[Any, Any], give: Give) -> Iterator[Any]:
         """The rows of *selection*, read in blocks: few at first, because the caller may stop."""
-        table, query = selection._table, selection._query
-        raw = table._raw
-        left, skip = selection._limit, query.skip
-        given = 0
-        if left is not None and skip + left <= FEW:
-            yield from self._at_once(selection, give)
-            return
-        lists = self._lists(selection, give, 1 if left is None else skip + left)
-        while True:
-            try:
-                found = next(lists, None)
-            except Exception as error:
-                let_through(error)
-                break
-            if found is None:
-                return
-            if skip:
-                skipped = min(skip, len(found))
-                skip -= skipped
-                del found[:skipped]
-            if left is not None:
-                del found[left - given :]
-            for row in found:
-                yield row
-                if table._raw is not raw:
-                    table._cursor()  # raises: the transaction has ended
-            given += len(found)
-            if left is not None and given >= left:
-                return
-        yield from islice(selection._running().rows(give), given, None)
+        skip, stop = selection._query.skip, None
+        if selection._limit is not None:
+            stop = skip + selection._limit
+            if stop <= FEW:
+                return self._at_once(selection, give)
+        lists = _within(self._lists(selection, give, 1 if stop is None else stop), skip, stop)
+        rows = or_else(lists, lambda: selection._running().rows(give), flat=True)
+        return while_open(selection._table, partial(iter, rows))
 
 
 def _stages(selection: Selection[Any, Any], first: int) -> Iterable[tuple[int, int]]:
@@ -279,6 +258,16 @@ def given(keys: Optional[Any]) -> Any:
     if keys is None:
         raise LookupError("the index cannot hold such a value")
     return keys
+
+
+def _within(lists: Iterator[list[Any]], skip: int, stop: Optional[int]) -> Iterator[list[Any]]:
+    """*lists* of rows, without the first *skip* of all rows, and of those from *stop* on."""
+    at = 0
+    for rows in lists:
+        yield rows[max(skip - at, 0) : None if stop is None else stop - at]
+        at += len(rows)
+        if stop is not None and at >= stop:
+            return
 
 
 def _blocks(keys: list[bytes], first: int) -> Iterator[list[bytes]]:

@@ -128,16 +128,14 @@ class Different:
 
     def number(self) -> Optional[int]:
         """How many of them there are; None where it is not told."""
-        found: Optional[int] = self._told(Entries.number)
-        return found
+        return self._told(Entries.number)
 
     def numbers(self, asked: Sequence[tuple[str, Optional[Followed]]]) -> Optional[Iterator[tuple[Any, Any]]]:
         """Each of them with what is *asked* of its records, in the order of the first ones; None where it is not told.
 
         It is "count", or "max", "mean", "min" or "sum" of what a function says of them.
         """
-        found: Optional[Iterator[tuple[Any, Any]]] = self._told(partial(Entries.numbers, asked=asked))
-        return found
+        return self._told(partial(Entries.numbers, asked=asked))
 
     def _told(self, by: Callable[[Entries], Any]) -> Any:
         try:

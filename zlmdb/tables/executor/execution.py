@@ -311,16 +311,14 @@ class Running:
         kept, key = self.programs.kept, (bound.storage, "cover")
         if key not in kept:
             kept[key] = cover_of(bound.storage, access.facts, self.storage, self.programs.following)
-        cover: Optional[Cover] = kept[key]
-        return cover
+        return kept[key]
 
     def uncolumned(self) -> Programs:
         """The programs for objects with fields in place of records."""
         kept = self.programs.kept
         if "uncolumned" not in kept:
             kept["uncolumned"] = Uncolumned(self.programs)
-        programs: Programs = kept["uncolumned"]
-        return programs
+        return kept["uncolumned"]
 
     def prepared(
         self, functions: Sequence[Followed], gives: Sequence[Give], one: bool, programs: Optional[Programs] = None
@@ -452,8 +450,7 @@ class Running:
             if index is not None and index.where is not None:
                 self.settle(index.where)
             kept[index] = key_facts(storage) if index is None else index_facts(index, storage, self.programs.following)
-        found: Optional[IndexFacts] = kept[index]
-        return found
+        return kept[index]
 
     # -- scans --------------------------------------------------------------------------------------------------------
 

@@ -33,8 +33,7 @@ def by_cursor(table: Table[Any, Any], keys: Sequence[bytes]) -> Optional[Callabl
     Otherwise a cursor takes longer. In a read transaction.
     """
     if len(keys) > _MANY and len(keys) * _PAGE > table._entries():
-        found: Callable[[bytes], Any] = table._raw.cursor(table._db).get
-        return found
+        return table._raw.cursor(table._db).get
     return None
 
 
@@ -76,8 +75,7 @@ class PickedScan(Scanned):
         for key in self._keys:
             if scan is not None and scan.paused:
                 break
-            get, handle = table._engine_getter()
-            data = get(key, None, handle)
+            data = table._get(key, None, table._db)
             if data is None:
                 raise errors.DecodeError(
                     f"table {table._name!r}: an index has an entry for the record {key!r}, which is not there: rebuild "

@@ -40,5 +40,4 @@ def rows_that_fit(fits: Sequence[Followed], table: Any, give: Give) -> Iterator[
     selection: Any = table.select()
     running = selection._with(selection._query._replace(where=tuple(fits)))._running()
     running.at_once = running.every = True
-    rows: Iterator[Any] = running.rows(give)
-    return rows
+    return running.rows(give)

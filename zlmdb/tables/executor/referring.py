@@ -185,8 +185,7 @@ class CountOf(Node):
 
     def evaluate(self, given: Given) -> int:
         key = self.key.evaluate(given)
-        found: int = self.found.evaluate(given).get(key.int if self.by_number else key, 0)
-        return found
+        return self.found.evaluate(given).get(key.int if self.by_number else key, 0)
 
     def source(self, spell: Spell) -> str:
         return f"{spell(self.found)}.get({spell(self.key)}{'.int' if self.by_number else ''}, 0)"

@@ -116,8 +116,7 @@ class SemiJoins:
                 link.holder.evaluate(Given((), telling.parameters)), link.key, (fits,), KEYS, linkscans.keys_of
             )
 
-        found: Optional[frozenset[Any]] = self._told(telling, part, subject, others)
-        return found
+        return self._told(telling, part, subject, others)
 
     def _told(
         self, telling: _Telling, part: _AnyPart, subject: Optional[Subject], find: Callable[[], Optional[_Others]]

@@ -131,8 +131,7 @@ class ElementScan(Scanned):
             key = prefix + primary
             if self._mark is not None and key in self._news(self._mark):
                 continue
-            get, handle = table._engine_getter()
-            data = get(key, None, handle)
+            data = table._get(key, None, table._db)
             if self._mark is not None and not self._is_within(entry, primary, data):
                 continue
             if data is None:
@@ -154,7 +153,7 @@ class ElementScan(Scanned):
     def _is_within(self, entry: bytes, primary: bytes, data: Any) -> bool:
         """Whether the record *primary* with the bytes *data* still belongs to the selection."""
         table, selection = self._table, self._selection
-        if table._engine_get(entry, None, selection._index.handle) is not None:
+        if table._raw.get(entry, None, selection._index.handle) is not None:
             return True
         if data is None:
             return False
