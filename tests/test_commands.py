@@ -35,6 +35,9 @@ pytestmark = pytest.mark.once  # commands say the same on every interpreter
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
 ID = str(UUID(int=7))
+ODD_NAME = pytest.param(
+    "it's\na \\", marks=pytest.mark.skipif(sys.platform == "win32", reason="no file can have such a name there")
+)
 
 
 def run(*arguments: object, **options: Any) -> Result:
@@ -644,7 +647,8 @@ def test_a_command_that_waits_for_a_writer_says_for_which_one(db: Path) -> None:
             assert waiting.stderr is not None
             said = waiting.stderr.readline()
             t.txn.abort()
-    assert f"waiting for process {os.getpid()} to end its write transaction on {db}" in said
+    where = repr(str(db))[:-1]
+    assert f"waiting for process {os.getpid()} to end its write transaction on {where}" in said
     assert waiting.returncode == 0
 
 
@@ -839,7 +843,11 @@ def test_a_directory_that_a_target_lacks_is_told(db: Path, tmp_path: Path) -> No
         assert (result.exit_code, result.output.endswith("no': create it first\n")) == (1, True)
 
 
-def test_a_path_that_leads_to_no_database_is_answered_with_what_there_is(db: Path) -> None:
+@pytest.mark.parametrize("within", [".", ODD_NAME])
+def test_a_path_that_leads_to_no_database_is_answered_with_what_there_is(tmp_path: Path, within: str) -> None:
+    (tmp_path / within).mkdir(exist_ok=True)
+    db = tmp_path / within / "db"
+    make(db, 20)
     for path, said in (
         (db.parent / f"{db.name}x", f"check the path; did you mean {db.name!r}?\n"),
         (db.parent, f"check the path; there are databases in it: {db.name!r}\n"),

@@ -7,6 +7,7 @@ import io
 import os
 import random
 import shutil
+import sys
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ pytestmark = pytest.mark.twice  # what is in a file does not depend on the versi
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
 salvage = zlmdb.Database.salvage
+ODD_NAME = pytest.param(
+    "it's\na \\", marks=pytest.mark.skipif(sys.platform == "win32", reason="no file can have such a name there")
+)
 
 
 @LAYOUTS
@@ -571,7 +575,12 @@ def test_a_directory_in_which_nothing_can_be_written_is_named(tmp_path: Path, mo
     assert {path.name for path in tmp_path.iterdir()} == {"db"}
 
 
-def test_a_full_disk_is_told_with_the_name_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("within", [".", ODD_NAME])
+def test_a_full_disk_is_told_with_the_name_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str
+) -> None:
+    tmp_path /= within
+    tmp_path.mkdir(exist_ok=True)
     make(tmp_path / "db", 10)
 
     def fail(*arguments: Any) -> Any:

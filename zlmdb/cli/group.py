@@ -119,7 +119,7 @@ def _escaped(error: click.ClickException) -> click.ClickException:
 def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     """End with an error."""
     if isinstance(error, FileNotFoundError) and text.startswith("no database at"):
-        wrong = (path for path in ctx.params.values() if isinstance(path, Path) and str(path) in text)
+        wrong = (path for path in ctx.params.values() if isinstance(path, Path) and repr(str(path))[1:-1] in text)
         text += "".join([f"; {advice}" for advice in {_there(path) for path in wrong} if advice])
     for python, here in _OF_PROGRAMS.items():
         text = text.replace(python, here)

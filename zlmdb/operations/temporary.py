@@ -61,8 +61,10 @@ def named_as(final: str, made: str) -> Generator[None, None, None]:
     try:
         yield
     except errors.Error as error:
-        if error.path == made or made in str(error):
-            error.args = (str(error).replace(made, final),)
+        text = str(error)
+        said = text.replace(repr(made)[1:-1], repr(final)[1:-1]).replace(made, final)  # most messages have the repr
+        if error.path == made or said != text:
+            error.args = (said,)
             error.path = final
         raise
 

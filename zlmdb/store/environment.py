@@ -278,7 +278,7 @@ class OpenEnvironment(Maintenance):
                 self._resize(self.engine.grow)
                 self.grown += 1
             else:
-                log.warning("%s cannot grow while transactions of this process are open", self.engine.path)
+                log.warning("%r cannot grow while transactions of this process are open", self.engine.path)
         return alone
 
     def grow(self, timeout: Optional[float], grown: int, *, full: bool = False) -> bool:
@@ -314,7 +314,7 @@ class OpenEnvironment(Maintenance):
                         f"{self.engine.path!r} met a fatal error and is opened anew once its {self.live.count()} open "
                         f"transactions have ended: end them, and begin again"
                     ) from error
-                log.warning("%s met a fatal error, and is opened anew: %s", self.engine.path, error)
+                log.warning("%r met a fatal error, and is opened anew: %s", self.engine.path, error)
                 self.suspend()
                 self.reopen()
 

@@ -67,7 +67,7 @@ class ProcessLock:
         file = self._file
         if file is None or self.path is None or is_at(file, self.path):
             return
-        log.warning("%s was removed or replaced while it was locked; it is made again", self.path)
+        log.warning("%r was removed or replaced while it was locked; it is made again", self.path)
         self.close()
         file = self._prepared(None, timeout)
         if self.alone is None:
@@ -150,7 +150,7 @@ class ProcessLock:
             if timeout is not None and waited >= timeout:
                 raise self._timeout(timeout, self._other_process())
             if waited > PATIENCE and not logged:
-                log.warning("waiting for %s to end its write transaction on %s", self._other_process(), self.path)
+                log.warning("waiting for %s to end its write transaction on %r", self._other_process(), self.path)
                 logged = True
             if self._name is not None:
                 self._name[WANTED] = 1

@@ -256,7 +256,7 @@ class LmdbEngine:
     def _open(self, keywords: dict[str, Any]) -> lmdb.Environment:
         if keywords["readonly"] and keywords["lock"] and not require_reader(self.path, self.file, self.lock_file):
             # Without a lock file there is no table of readers, which only matters beside a writer.
-            log.info("%s opens without locks: nobody can write there", self.path)
+            log.info("%r opens without locks: nobody can write there", self.path)
             keywords = {**keywords, "lock": False}
         keep_standard_streams()
         try:
@@ -393,7 +393,7 @@ class LmdbEngine:
         if self.can_grow:
             size = env.info()["map_size"]
             self._require_space(size)
-            log.info("%s grows to %d bytes", self.path, 2 * size)
+            log.info("%r grows to %d bytes", self.path, 2 * size)
             mapsize.set_size(env, 2 * size)
 
     def adopt_size(self, env: lmdb.Environment) -> None:

@@ -33,7 +33,7 @@ def look_at(file: str) -> bool:
     is_remote = kind is not None and re.fullmatch(_NETWORK, kind) is not None
     if is_remote:
         log.warning(
-            "%s is on a network file system (%s), where memory maps and locks of several machines do not agree: "
+            "%r is on a network file system (%s), where memory maps and locks of several machines do not agree: "
             "keep the database on a local disk, or open it from one machine only",
             file, kind,
         )  # fmt: skip
@@ -43,7 +43,7 @@ def look_at(file: str) -> bool:
         return not is_remote
     if links > 1:
         log.warning(
-            "%s has %d hard links: each name has a lock file of its own, so that all processes must open it by the "
+            "%r has %d hard links: each name has a lock file of its own, so that all processes must open it by the "
             "same one",
             file, links,
         )  # fmt: skip
