@@ -428,6 +428,7 @@ def test_a_value_of_an_older_class_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.once
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_uses_the_cache_in_its_own_name(tmp_path: Path) -> None:
     cache: zlmdb.Cache[str, Any] = zlmdb.Cache(tmp_path)
     go, went = os.pipe()
