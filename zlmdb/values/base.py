@@ -272,7 +272,7 @@ def typename(annotation: Any) -> str:
 
 def typenames(given: Any) -> str:
     """What stands in the brackets of a class, one annotation or a tuple of them, as source text; no modules."""
-    every: tuple[Any, ...] = given if type(given) is tuple else (given,)
+    every = given if is_a(given, tuple) else (given,)
     return ", ".join([one.__qualname__ if type(one) is type else typename(one) for one in every])
 
 
