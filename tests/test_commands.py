@@ -36,7 +36,7 @@ pytestmark = pytest.mark.once  # commands say the same on every interpreter
 PAGE = Path(__file__).parent.parent / "docs" / "cli.rst"
 ID = str(UUID(int=7))
 ODD_NAME = pytest.param(
-    "it's\na \\", marks=pytest.mark.skipif(sys.platform == "win32", reason="no file can have such a name there")
+    "it's\na \\", marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such file names")
 )
 
 

@@ -26,7 +26,7 @@ IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
 salvage = zlmdb.Database.salvage
 ODD_NAME = pytest.param(
-    "it's\na \\", marks=pytest.mark.skipif(sys.platform == "win32", reason="no file can have such a name there")
+    "it's\na \\", marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such file names")
 )
 
 

@@ -328,7 +328,7 @@ class Figures(zlmdb.Schema):
 
 def test_records_become_a_frame_and_rows_of_a_frame_become_records() -> None:
     pandas = pytest.importorskip("pandas", exc_type=ImportError, reason="pandas is not installed")
-    numpy = pytest.importorskip("numpy")
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
     whole, some, array = snippet("coming", "pandas.DataFrame(map(").splitlines()
     with zlmdb.open(None, Figures) as db, db.write() as t:
         t.readings.update({1: Reading(1, 0.5), 2: Reading(2, 1.5)})
@@ -439,7 +439,7 @@ asyncio.run(both())
 print("ended")
 """
     if sys.platform == "win32":
-        pytest.skip("no signal handlers in asyncio")
+        pytest.skip("event loops have no signal handlers on Windows")
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("ended\n", "")
