@@ -22,8 +22,8 @@ from ..tables.declares import Declares
 from ..tables.selection import Selection
 from ..tables.table import Table
 from ..tables.tableclass import calling_locals, former_names, unknown_options
+from ..tables.tablestate import expect_two
 from ..typeargs import type_arguments
-from ..values.base import typenames
 from ..values.named import LIST_NUMBER, SET_NUMBER
 from .advice import FEW, OF_LIST_TABLES, OF_SET_TABLES, says
 from .declaration import Declaration, declaration, description_of
@@ -102,11 +102,7 @@ class Several(Generic[K, V]):
     if not TYPE_CHECKING:  # checkers report it
 
         def __class_getitem__(cls, types):
-            if len(cls.__parameters__) == 2 and (type(types) is not tuple or len(types) != 2):
-                raise TypeError(
-                    f"{cls.__name__}[{typenames(types)}]: expected the types of the keys and of the values of each "
-                    f"key, such as {cls.__name__}[str, int]"
-                )
+            expect_two(cls, types, "the values of each key, such as {cls}[str, int]")
             return super().__class_getitem__(types)
 
     @classmethod

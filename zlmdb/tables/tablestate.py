@@ -11,7 +11,7 @@ from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..store.access import NOBODY, Ended
 from ..store.transaction import Transaction
-from ..values.base import typenames
+from ..values.base import is_a, typenames
 from .indexstorage import BoundIndex, IndexStorage
 from .missing import OF_CLASS
 from .ranged import Ranged
@@ -19,6 +19,13 @@ from .storage import FileIndexes, Nothing, Storage
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+def expect_two(cls: Any, types: Any, said: str) -> None:
+    """Raise TypeError unless *types*, in the brackets of *cls*, are those of keys and of what *said* names."""
+    if len(cls.__parameters__) == 2 and not (is_a(types, tuple) and len(types) == 2):
+        given = f"{cls.__name__}[{typenames(types)}]"
+        raise TypeError(f"{given}: expected the types of the keys and of {said.format(cls=cls.__name__)}")
 
 
 class IndexState(NamedTuple):
@@ -98,11 +105,7 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     if not TYPE_CHECKING:  # checkers report it
 
         def __class_getitem__(cls, types):
-            if len(cls.__parameters__) == 2 and (type(types) is not tuple or len(types) != 2):
-                raise TypeError(
-                    f"{cls.__name__}[{typenames(types)}]: expected the types of the keys and of the "
-                    f"values, such as {cls.__name__}[int, User]"
-                )
+            expect_two(cls, types, "the values, such as {cls}[int, User]")
             if not cls.__parameters__:
                 raise TypeError(f"{cls.__name__}[{shortened(types)}]: {OF_CLASS} as t.table[key]")
             return super().__class_getitem__(types)
