@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, NamedTuple, Optional, TypedDict
 
@@ -290,6 +290,18 @@ def test_aggregates_are_those_of_python(db: Any) -> None:
                 t[name].fields(lambda u: [u.age]).distinct().all()
             with pytest.raises(TypeError, match="write .count"):
                 len(ages)
+
+
+def test_durations_are_summed_as_seconds() -> None:
+    class Store(zlmdb.Schema):
+        worked: zlmdb.Table[int, timedelta]
+
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        t.worked.update({n: timedelta(minutes=n) for n in range(4)})
+        for refused in (t.worked.select().values().sum, t.worked.select().values().mean):
+            with pytest.raises(TypeError, match=r"timedelta.*: give .* as lambda r: r.field.total_seconds\(\)$"):
+                refused()
+        assert t.worked.fields(lambda took: took.total_seconds()).sum() == 360.0
 
 
 def test_sums_of_floats_are_compensated_on_every_python() -> None:

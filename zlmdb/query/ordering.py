@@ -109,6 +109,8 @@ def refuse_unordered(error: TypeError, method: str) -> None:
     advice = "give a function whose results can be compared with each other"
     if method in ("sum", "mean"):
         advice = "give a function that returns numbers; leave out None by where(lambda r: r.field is not None)"
+        if "timedelta" in str(error):
+            advice = "give a function that returns numbers, as lambda r: r.field.total_seconds()"
     elif "NoneType" in str(error):
         advice = "leave out the records with None by where(lambda r: r.field is not None)"
         if method == "order_by":
