@@ -301,7 +301,9 @@ def test_the_first_rows_in_the_order_of_an_index_take_no_plan(
     whole = table.order_by(lambda b: (b.country, desc(b.year)), reverse=reverse).fields(lambda b: b.year)
     found = table.order_by(lambda b: (b.country, desc(b.year)), reverse=reverse)
     of_one = {
-        country: table.where(lambda b: b.country == country).order_by(lambda b: desc(b.year), reverse=reverse)
+        country: table.where(lambda b, country=country: b.country == country).order_by(
+            lambda b: desc(b.year), reverse=reverse
+        )
         for country in sorted({book.country for _, book in rows})
     }
     expected = rows[::-1] if reverse else rows
