@@ -293,6 +293,36 @@ def test_the_first_rows_of_a_known_query_take_no_loop(
     assert looked == []  # now that they are known
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_first_rows_in_the_order_of_an_index_take_no_plan(
+    table: Any, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = sorted(table.items(), key=lambda row: (row[1].country, desc(row[1].year)))
+    whole = table.order_by(lambda b: (b.country, desc(b.year)), reverse=reverse).fields(lambda b: b.year)
+    found = table.order_by(lambda b: (b.country, desc(b.year)), reverse=reverse)
+    of_one = {
+        country: table.where(lambda b, country=country: b.country == country).order_by(
+            lambda b: desc(b.year), reverse=reverse
+        )
+        for country in sorted({book.country for _, book in rows})
+    }
+    expected = rows[::-1] if reverse else rows
+    for turn in range(3):
+        if turn == 2:
+            monkeypatch.setattr(Running, "choice", None)  # no plan is made
+        for limit, skip in ((1, 0), (5, 2), (7, 60), (0, 3), (500, 150)):
+            wanted = [book.year for _, book in expected[skip : skip + limit]]
+            assert found.limit(limit, skip).fields(lambda b: b.year).all() == wanted
+            assert found.limit(limit, skip).keys().all() == [key for key, _ in expected[skip : skip + limit]]
+            for country, few in of_one.items():
+                some = [(key, book.year) for key, book in expected if book.country == country]
+                given = few.limit(limit, skip).fields(lambda k, b: (k, b.year))
+                assert given.all() == list(given) == some[skip : skip + limit]
+        assert found.fields(lambda b: b.year).first() == expected[0][1].year
+        if turn < 2:
+            assert whole.all() == [book.year for _, book in expected]
+
+
 # -- what entries carry ------------------------------------------------------------------------------------------------
 
 

@@ -209,3 +209,91 @@ def test_what_else_is_asked_reads_all_that_the_index_finds(db: Any, read: list[i
         for _ in range(3):
             assert found.limit(3).values().all() == rows[:3]
         assert read == []
+
+
+def pages_of(found: Any, size: int) -> list[Any]:
+    """The rows of all pages of *found*."""
+    rows: list[Any] = []
+    after = None
+    while True:
+        page = found.page(size, after=after)
+        rows += page
+        after = page.next
+        if after is None:
+            return rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "order", "known"),
+    [
+        (lambda p: p.author in (3, 4, 20), lambda p: p.year, True),
+        (lambda p: p.author in (3, 4, 20), lambda p: desc(p.year), True),
+        (lambda p: p.author in (3, 4, 20), lambda p: -p.year, True),
+        (lambda p: p.author in (3, 4, 20), lambda p: (desc(p.author), desc(p.year)), False),
+        (lambda p: p.score in [7, 7, 8, 99], lambda p: desc(p.year), True),
+        (lambda p: p.score in [7, 7, 8, 99], lambda p: p.year, True),
+    ],
+)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_pages_of_several_keys_read_the_first_of_each(
+    db: Any, read: list[int], monkeypatch: pytest.MonkeyPatch, condition: Any, order: Any, known: bool, reverse: bool
+) -> None:
+    with db.read() as t:
+        rows = sorted([row for row in t.posts.select() if condition(row[1])], key=lambda row: order(row[1]))
+        rows = rows[::-1] if reverse else rows
+        found = t.posts.where(condition).order_by(order, reverse=reverse)
+        for size in (1, 2, 7, 500):
+            assert pages_of(found, size) == rows
+        assert pages_of(found.fields(lambda p: p.year), 3) == [post.year for _, post in rows]
+        first = found.page(2)
+        if known:
+            read.clear()
+            monkeypatch.setattr(Running, "choice", None)  # no plan is made
+            assert list(found.page(2)) == rows[:2]
+            assert list(found.page(2, after=first.next)) == rows[2:4]
+            equal = sum([order(post) == order(rows[1][1]) for _, post in rows])
+            assert len(read) == 6
+            assert all([one <= 3 + equal for one in read])
+
+
+@dataclass
+class News:
+    author: int
+    at: datetime
+
+
+class Feed(zlmdb.Table[int, News]):
+    by_author = zlmdb.Index[tuple[int, datetime]]("author", "at")
+
+
+class Blog(zlmdb.Schema):
+    feed: Feed
+
+
+def test_a_page_of_several_keys_begins_behind_a_record_that_is_gone(
+    read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = {0, 2}
+    with zlmdb.open(None, Blog) as db:
+
+        def newest(t: Any) -> Any:
+            return t.feed.where(lambda n: n.author in followed).order_by(lambda n: desc(n.at))
+
+        with db.write() as t:
+            t.feed.put_many([(n, News(n % 3, NOON + timedelta(hours=n // 9))) for n in range(60)])
+        with db.read() as t:
+            pages_of(newest(t), 4)
+            monkeypatch.setattr(Running, "choice", None)  # no plan is made
+            first = newest(t).page(4)
+        with db.write() as t:
+            del t.feed[first.rows[-1][0]]
+            t.feed[1000] = News(2, NOON + timedelta(days=9))  # before the cursor
+        with db.read() as t:
+            rows = sorted(
+                [row for row in t.feed.select() if row[1].author in followed], key=lambda row: desc(row[1].at)
+            )
+            assert list(newest(t).page(4)) == rows[:4]
+            assert list(newest(t).page(100, after=first.next)) == rows[4:]
+            monkeypatch.undo()
+            with pytest.raises(ValueError, match="no cursor of this query"):
+                newest(t).page(4, after="x")

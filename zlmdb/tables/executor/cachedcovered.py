@@ -13,10 +13,11 @@ from ...query.projection import HITS
 from ...query.terms import CAP
 from ...query.translated import Give
 from ...store.blocks import COUNTS_REFERENCES
-from ...store.ranges import pairs_from, seek
+from ...store.ranges import keys_from, pairs_from, seek
 from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath
 from .accessranges import Range
+from .cachedorder import CachedOrder
 from .cachedpaths import FEW, CachedPaths, given
 from .cachedscans import CachedScan
 from .covered import Cover, Covered
@@ -137,3 +138,37 @@ class CachedCovered(CachedPaths):
         if selection._limit is None and not self._ways[0].only:
             return super().rows(selection, give)
         return self._at_once(selection, give)
+
+
+class CachedCoveredOrder(CachedOrder):
+    """As `CachedOrder`, of an index whose entries have all that is asked for, and are in just the order of the rows."""
+
+    __slots__ = ("_covering", "_paired", "_prepared")
+
+    def __init__(self, ordered: CachedOrder, prepared: Prepared, cover: Cover, fields: frozenset[str]) -> None:
+        """*ordered* does the same by records, which pages are read by; the others are as of `CachedCovered`."""
+        self.access, self.exact, self.fingerprint = ordered.access, ordered.exact, None
+        self._bound, self._find, self._list = ordered._bound, ordered._find, ordered._list
+        self._prepared = prepared
+        self._covering, self._paired = prepared.covering(cover, fields)
+
+    def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
+        if limit is None or selection._reverse or not selection._is_all():
+            return None
+        query, within = selection._query, self._range(selection)
+        functions = [*query.where, give] if isinstance(give, Followed) else [*query.where]
+        prepared = self._prepared.renewed(functions)
+        if prepared is None or within is None:
+            return None
+        cursor, backwards = selection._table._raw.cursor(self._bound.handle), query.backwards is not self.access.flipped
+        rows = pairs_from if self._paired else keys_from
+        there = seek(cursor, *within, backwards)
+        found: Any = islice(rows(cursor, *within, backwards), query.skip, query.skip + limit) if there else ()
+        get, entries = None, list(found)
+        if self._paired:
+            pairs = dict(entries)
+            get, entries = pairs.__getitem__, list(pairs)
+        if not COUNTS_REFERENCES:
+            cursor.close()
+        listed: list[Any] = self._covering(entries, get, functions, *prepared.given)
+        return listed if len(listed) == len(entries) else None

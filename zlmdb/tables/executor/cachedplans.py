@@ -14,10 +14,10 @@ from ...query.prepared import Prepared
 from ...query.projection import ENGINE_KEYS
 from ...query.recordpaths import needed
 from ...query.terms import CAP, Asking, conjuncts
-from ...query.translated import Give, want_of, with_sort_key
+from ...query.translated import Give, translated, want_of, with_sort_key
 from ..indexstorage import BoundIndex
 from .accesspaths import AccessPath, EitherPath, way_of
-from .cachedcovered import CachedCovered
+from .cachedcovered import CachedCovered, CachedCoveredOrder
 from .cachedorder import CachedOrder, first_in_order, has_order
 from .cachedpartial import CachedPartial
 from .cachedpaths import FEW, CachedPaths
@@ -148,7 +148,10 @@ def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Se
     covered = _covered(asking, give, every if sorts else found, running, sorts=sorts)
     each = None if query.order is None else first_of_each(query.where, query.order, parts, found, running)
     if covered is not None and each is None:
-        if query.order is not None or len(ways) != 1:
+        if query.order is not None:
+            ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
+            return _from_entries(ordered, functions, give, running) or False
+        if len(ways) != 1:
             return False
         prepared = running.prepared(functions, (give,), True, running.uncolumned())
         return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
@@ -221,10 +224,27 @@ def _ordered(
     programs = table._storage.generated.loops
     running: Running = programs.running(selection)
     bound = None if access is None else running.reads.bound(access)
-    if access is None or bound is None or _covered(functions, give, [access], running, sorts=True) is not None:
+    if access is None or bound is None:
         return False
     prepared = Prepared(functions, (), (), want_of((give,), programs, one=True), programs)
-    return CachedOrder(access, bound, prepared)
+    ordered = CachedOrder(access, bound, prepared)
+    covered = _covered(functions, give, [access], running, sorts=True) is not None
+    return (_from_entries(ordered, functions, give, running) or False) if covered else ordered
+
+
+def _from_entries(
+    ordered: Optional[CachedOrder], functions: Sequence[Followed], give: Give, running: Running
+) -> Optional[CachedOrder]:  # fmt: skip
+    """*ordered*, reading entries in place of records if these have the order itself; None if they do not tell all."""
+    if ordered is None or not ordered.exact:
+        return None
+    covered = _covered(functions, give, [ordered.access], running, sorts=True)
+    if covered is None or ordered.access.ties:
+        return ordered
+    programs = running.uncolumned()
+    conditions, asked = translated(running.query.where, programs)
+    prepared = Prepared(functions, conditions, asked, want_of((give,), programs, one=True), programs)
+    return CachedCoveredOrder(ordered, prepared, *covered[1:]) if prepared.renewable else None
 
 
 def _covered(

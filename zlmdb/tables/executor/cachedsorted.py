@@ -83,18 +83,29 @@ class CachedSorted(CachedPaths):
     def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
     ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+        first = None if self._each is None else self._each.keys(selection, size + 1, begin)
+        if first is not None:
+            pairs = self._pairs(selection, give, first)
+            if len(pairs) == len(first):  # else the index has others that fit
+                return self._page_of(selection, pairs, size, begin)
         if self._covered:
             return None
         page = None if self.ordered is None else self.ordered.page(selection, give, size, begin)
         found = self._fewer_than(selection._table, selection._query.where, self._most) if page is None else None
         if found is None:
             return page
-        backwards = selection._query.backwards
-        pairs = checked(self._pairs(selection, give, self._in_key_order(selection, found))) if found else iter(())
+        keys = self._in_key_order(selection, found) if found else []
+        return self._page_of(selection, self._pairs(selection, give, keys) if keys else (), size, begin)
+
+    def _page_of(
+        self, selection: Selection[Any, Any], pairs: Sequence[tuple[Any, Any]], size: int, begin: Optional[Position]
+    ) -> tuple[list[Any], Optional[Position]]:  # fmt: skip
+        """The first *size* rows of *pairs* behind *begin*, and the position of the last one if there are more."""
+        backwards, found = selection._query.backwards, checked(pairs)
         if begin is not None:
             down = bool(selection._reverse) is not backwards
-            pairs = filter(lambda one: Position(one[0], one[1][0]).is_behind(begin, backwards, down), pairs)
-        first = list(first_of(pairs, size + 1, backwards=backwards))
+            found = filter(lambda one: Position(one[0], one[1][0]).is_behind(begin, backwards, down), found)
+        first = list(first_of(found, size + 1, backwards=backwards))
         rows = [row for _, (_, row) in first[:size]]
         if len(first) <= size:
             return rows, None

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Optional
 from uuid import UUID
 
+from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from ...query.following import Followed, Given, Node, walk
 from ...query.following.following import Reading
@@ -24,6 +25,8 @@ from ...query.following.nodes import Argument, Called, Parameter, Spell, Variabl
 from ...query.following.operations import Apply, Attribute, Each, Joined, Method, Not
 from ...query.inorder import KEYS as MOST
 from ...query.terms import ELEMENT
+from ...store.ranges import keys_from, seek
+from .accessranges import ends_otherwise
 from .indexfacts import vouches
 from .linkednodes import Making, nothing
 from .linkscans import EXACT_KEYS
@@ -105,9 +108,13 @@ def _of_one_record(each: Each) -> bool:
 
 
 class Referrers(NamedTuple):
-    """The records of *table* with their keys in an index: *give* gives these of a record, several of them or one."""
+    """The records of *table* with their keys in the index of *view*.
+
+    *give* gives these keys of a record, several of them or one.
+    """
 
     table: Any
+    view: Any
     give: Followed
     several: bool
 
@@ -139,7 +146,7 @@ class Referrers(NamedTuple):
             return Reading(Attribute(record, name, False, known), keyed=False, condition=False)
 
         give = Followed(making.once(("given", back.holder, name), made), nothing, ())
-        return cls(table, give, bool(rest))
+        return cls(table, view, give, bool(rest))
 
     def keys(self, rows: Iterator[Any]) -> Optional[frozenset[Any]]:
         """The keys in *rows*, of what `give` gives; None if they are too many to keep."""
@@ -166,13 +173,54 @@ class Referrers(NamedTuple):
                 return None
         return dict(found)
 
+    @property
+    def by_entries(self) -> bool:
+        """Whether each entry of the index is its key, of a fixed width, and the key of the record."""
+        index = self.view._storage
+        return bool(index.tail and index.storage.key.width) and not ends_otherwise(index.joined._forms[0])
+
+    def in_entries(self, *, count: bool, by_number: bool) -> Any:
+        """As `counts`, or else as `keys`, of all entries: no record is read."""
+        index, found = self.view._storage, Counter[bytes]()
+        cursor = self.table._cursor(self.view._handle)
+        try:
+            there = seek(cursor, index.lower, index.upper)
+            entries: Iterator[bytes] = keys_from(cursor, index.lower, index.upper) if there else iter(())
+            begins = map(itemgetter(slice(None, index.tail)), entries)
+            while block := list(islice(begins, _BLOCK)):
+                found.update(block)
+                if len(found) > MOST:
+                    return None
+        finally:
+            cursor.close()
+        keys = map(index.storage.load_key, found)
+        if not count:
+            return frozenset(keys)
+        return dict(zip(map(attrgetter("int"), keys) if by_number else keys, found.values()))
+
+
+class SafeCounts(dict[Any, int]):
+    """How many records refer to each key; of others, whether the index of *view* may be asked for them."""
+
+    def __init__(self, counts: Mapping[Any, int], view: Any) -> None:
+        super().__init__(counts)
+        self._view = view
+
+    def __missing__(self, key: Any) -> int:
+        try:
+            self._view._storage.exactly(key)
+            return 0
+        except Exception as error:  # whoever asks for the records tells what it is
+            let_through(error)
+            return self._view[key].count()  # type: ignore[no-any-return]
+
 
 def _is_there(key: Any) -> bool:
     return key is not None
 
 
 class CountOf(Node):
-    """How many records refer to *key*: *found* is a captured dict, of UUIDs by their numbers."""
+    """How many records refer to *key*: *found* is a captured `SafeCounts`, or of UUIDs a dict of their numbers."""
 
     __slots__ = ("by_number", "found", "key")
 
@@ -184,8 +232,9 @@ class CountOf(Node):
         return self.key, self.found
 
     def evaluate(self, given: Given) -> int:
-        key = self.key.evaluate(given)
-        return self.found.evaluate(given).get(key.int if self.by_number else key, 0)
+        key, found = self.key.evaluate(given), self.found.evaluate(given)
+        return found.get(key.int, 0) if self.by_number else found[key]
 
     def source(self, spell: Spell) -> str:
-        return f"{spell(self.found)}.get({spell(self.key)}{'.int' if self.by_number else ''}, 0)"
+        found, key = spell(self.found), spell(self.key)
+        return f"{found}.get({key}.int, 0)" if self.by_number else f"{found}[{key}]"

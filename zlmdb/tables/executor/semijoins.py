@@ -36,7 +36,7 @@ from .indexfacts import vouches
 from .keylookups import total_of
 from .linkednodes import Making, link_of, nothing
 from .linkscans import EXACT_KEYS
-from .referring import CHEAPER, Back, CountOf, Referrers, back_of, counted
+from .referring import CHEAPER, Back, CountOf, Referrers, SafeCounts, back_of, counted
 
 if TYPE_CHECKING:
     from .execution import Running
@@ -65,7 +65,7 @@ class _Others(NamedTuple):
     """What is read of another *table*, in which *key* is looked up: what *give* gives of the records that fit.
 
     *answer* makes of that what the condition is told by; it gives None if that is too much to keep. So many times
-    *cheaper* is reading a record than looking up the key.
+    *cheaper* is reading a record than looking up the key. *entries*: without a condition, the same by an index alone.
     """
 
     table: Any
@@ -74,6 +74,7 @@ class _Others(NamedTuple):
     give: Give
     answer: Callable[[Iterator[Any]], Any]
     cheaper: int = 1
+    entries: Optional[Callable[[], Any]] = None
 
 
 class SemiJoins:
@@ -152,15 +153,26 @@ class SemiJoins:
         most = others.cheaper * (total if telling.alone else total // SHARE)  # others may leave little to look up
         if total < linkscans.LEAST or not linkscans.can_be_read_once(others.key, table, most):
             return None
-        self._wait_for(telling, part, table, table._entries() // others.cheaper)
-        return others.answer(linkscans.rows_that_fit(fits, table, others.give)) if telling.scan else None
+        self._wait_for(telling, part, table, table._entries() // others.cheaper, others.entries is not None)
+        if not telling.scan:
+            return None
+        if others.entries is not None:
+            return others.entries()
+        return others.answer(linkscans.rows_that_fit(fits, table, others.give))
 
-    def _wait_for(self, telling: _Telling, part: _AnyPart, table: Any, pending: int) -> None:
-        """Note that *table* might be read as a whole, which takes as long as looking up in it for *pending* records."""
+    def _wait_for(
+        self, telling: _Telling, part: _AnyPart, table: Any, pending: int, entries: bool = False
+    ) -> None:  # fmt: skip
+        """Note that *table* might be read as a whole, which takes as long as looking up in it for *pending* records.
+
+        *entries*: only those of an index are.
+        """
         self.pending += pending
         if telling.tell:
             self.scanned[table._name] = None
             many = f"all {table._entries():,} records of {table._name} are read once"
+            if entries and isinstance(part, _ReferringPart):
+                many = f"all entries of {spelled(part.back.holder)} are read once, and no records"
             staged = "" if telling.running.order else ", unless the first rows are enough"
             self.texts[part] = f"{spelled(part.origin)}: {many}{staged}"
 
@@ -189,7 +201,10 @@ class SemiJoins:
             reading = asked.fits(making)
             fits = () if reading is None else (Followed(reading, nothing, parameters),)
             answer = partial(found.counts, by_number=asked.by_number) if count else found.keys
-            return _Others(found.table, asked.key, fits, found.give, answer, CHEAPER)
+            entries = None
+            if not fits and found.by_entries:
+                entries = partial(found.in_entries, count=count, by_number=asked.by_number)
+            return _Others(found.table, asked.key, fits, found.give, answer, CHEAPER, entries)
 
         return self._told(telling, part, subject, others)
 
@@ -335,10 +350,11 @@ class _Telling:
         part = _ReferringPart(self.number, node, back)
         subject = subject_of(back.key, self._followed.keyed, elements)
         found = self._joins.back(self, part, subject, count=True)
-        if found is None or not back.is_safe(self.running, self.parameters, own=subject == (KEY,)):
+        if found is None:
             return node
         number = len(self.parameters)
-        self.parameters.append(found)
+        view = back.holder.evaluate(Given((), self.parameters))
+        self.parameters.append(found if back.by_number else SafeCounts(found, view))
         making = self.making
         return making.once(("count", back, number), lambda: CountOf(back.key, making.given(number), back.by_number))
 
