@@ -17,7 +17,6 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from io import StringIO
 from pathlib import Path
-from time import perf_counter_ns, sleep
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -25,6 +24,7 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
+from benchmarks import clock as clock_module
 from benchmarks import flatc, remote
 from benchmarks.askers import askers
 from benchmarks.clock import Clock
@@ -66,6 +66,8 @@ from benchmarks.workloads.base import BRIEF, LARGE
 from benchmarks.workloads.transactions import account
 from zlmdb import FlatBuffers
 from zlmdb.values import fbs, serializer
+
+from .waiters import wait_until
 
 pytestmark = pytest.mark.once
 
@@ -226,7 +228,7 @@ def test_threads_that_take_too_long_end_and_what_they_had_to_do_is_done(monkeypa
         for one in share:
             done.append(one)
             if threading.current_thread() is not threading.main_thread():
-                sleep(0.04)
+                wait_until(lambda: not share)  # until there is nothing left to do in it
 
     with pytest.raises(base.Cannot, match="3 threads did not finish within"):
         crowd.in_threads(crowd.shared_out(range(30), 3), Clock(), lambda: None, work)
@@ -289,15 +291,28 @@ def test_a_populated_database_is_measured_before_it_is_emptied(tmp_path: Path) -
     worker.close(remove=True)
 
 
-def test_processes_beside_each_other_begin_together_and_do_not_do_the_same() -> None:
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The nanoseconds of the clock of benchmarks, which go on in sleep only, however slow the machine is."""
+    at = [10**9]
+
+    def sleep(seconds: float) -> None:
+        at[0] += round(seconds * 1e9)
+
+    monkeypatch.setattr(clock_module, "perf_counter_ns", lambda: at[0])
+    monkeypatch.setattr(clock_module, "sleep", sleep)
+    return at
+
+
+def test_processes_beside_each_other_begin_together_and_do_not_do_the_same(now: list[int]) -> None:
     first, second = (WORKLOADS["go_persist"].prepare_beside(50, process) for process in (1, 2))
     assert first.keys != second.keys
-    at = perf_counter_ns() + 20_000_000
+    at = now[0] + 20_000_000
     clock = Clock(at)
     with clock:
-        pass
+        now[0] += 1000
     with clock:
-        pass
+        now[0] += 1000
     assert at <= clock.began < clock.ended
     assert clock.wall < 20_000_000
 
@@ -535,8 +550,11 @@ def test_a_question_is_asked_less_often_the_more_rows_it_gives() -> None:
     assert [asked[method].times(slow, size) for method, size in figures] == [200, 50, 5, 1, 1]
 
 
-def test_what_is_done_before_is_outside_the_clock() -> None:
-    timed: Any = {"a": inside.Prepared(lambda: 1, lambda: sleep(0.02))}
+def test_what_is_done_before_is_outside_the_clock(now: list[int]) -> None:
+    def before() -> None:
+        now[0] += 20_000_000
+
+    timed: Any = {"a": inside.Prepared(lambda: 1, before)}
     rows: dict[str, Any] = {}
     INSIDE["layer"]._interleave(INSIDE["layer"].questions[0], timed, 2, rows, 10)
     (step,) = rows["a"]["steps"].values()

@@ -323,8 +323,11 @@ def test_a_cancelled_or_slow_coroutine_is_computed_by_another(cache: zlmdb.Cache
         return way
 
     async def main() -> None:
+        task = asyncio.ensure_future(slow("timeout"))
+        while not calls:
+            await asyncio.sleep(0.001)
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(slow("timeout"), 0.01)
+            await asyncio.wait_for(task, 0.01)
         assert await slow("timeout") == "timeout"
         found = await asyncio.gather(*[slow("fails") for _ in range(5)], return_exceptions=True)
         assert [type(one) for one in found] == [ZeroDivisionError] * 5  # an exception is nobody else's

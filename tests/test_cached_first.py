@@ -10,6 +10,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, Callable, Optional
 
 import pytest
+from hypothesis import settings
 
 import zlmdb
 from zlmdb import desc
@@ -174,7 +175,7 @@ def test_the_first_are_those_of_a_sorted_list(db: Any, planned: list[Running], w
     query, dice = QUERIES[what], random.Random(what)
     with db.read() as t:
         pairs = list(t.orders.items())
-        for turn in range(12):
+        for turn in range(max(6, min(12, settings.default.max_examples // 2))):
             state, n = dice.choice(["open", "paid", "sent", "none"]), dice.randrange(-1, 42)
             rows = expected_of(pairs, query, state, n)
             made = query[0](t.orders, state, n)

@@ -241,6 +241,7 @@ uses()
 """
 
 
+@pytest.mark.twice  # all of zlmdb is imported in a process of its own, which takes seconds
 def test_a_database_that_is_first_opened_while_freezegun_stops_the_clock_knows_the_true_classes() -> None:
     """What was imported meanwhile knew no others: no database with times could be opened in that process any more."""
     inside = sys.implementation.name == "cpython"  # the dates of PyPy make those of the class that the module names

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Optional
 
@@ -23,6 +23,7 @@ from zlmdb.feed import changes as changes_module
 from zlmdb.feed import doorbell
 from zlmdb.notifier import Notifier
 
+from .waiters import wait_until
 from .workers import kill
 
 pytestmark = pytest.mark.twice  # processes and what is in files, which no version of Python makes different
@@ -56,6 +57,17 @@ def later(db: Any, *keys: int) -> Iterator[None]:
     thread.start()
     yield
     thread.join()
+
+
+def close(db: Any) -> None:
+    """Also where a thread, before it waits, is just looking."""
+
+    def closed() -> bool:
+        with suppress(zlmdb.DatabaseInUse):
+            db.close()
+        return not db.is_open
+
+    wait_until(closed)
 
 
 def test_a_loop_waits_for_the_next_change(db: Any) -> None:
@@ -105,7 +117,7 @@ def test_those_who_wait_learn_at_once_that_the_database_is_closed(
     for thread in threads:
         thread.start()
     time.sleep(0.1)
-    db.close()
+    close(db)
     for thread in threads:
         thread.join(60)
     assert sorted(ended) == ["job", "loop", "tasks"]
@@ -332,7 +344,8 @@ def test_a_task_waits_for_changes_while_another_has_a_block_open(db: Any) -> Non
     assert asyncio.run(main()) == [1]
 
 
-def test_closing_the_database_ends_the_waits(db: Any) -> None:
+def test_closing_the_database_ends_the_waits(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes_module, "PATIENCE", 1000)
     changes = db.changes(Users, timeout=None)
     ended: list[Any] = []
 
@@ -345,8 +358,8 @@ def test_closing_the_database_ends_the_waits(db: Any) -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     time.sleep(0.05)
-    db.close()
-    thread.join(4)
+    close(db)
+    thread.join(60)
     assert len(ended) == 1
 
 
@@ -376,8 +389,15 @@ def test_pipes_are_as_private_as_the_file_and_go_with_those_who_wait(tmp_path: P
     with zlmdb.open(tmp_path / "db", Store, mode=0o600) as db:
         put(db, 1)
         iterator = iter(db.changes(Users, after=1, timeout=None))
-        with later(db, 2):
-            assert next(iterator).key == 2
+
+        def put_when_it_waits() -> None:
+            wait_until(lambda: any(not name.startswith(".") for name in waiting(tmp_path / "db")))
+            put(db, 2)
+
+        thread = threading.Thread(target=put_when_it_waits)
+        thread.start()
+        assert next(iterator).key == 2
+        thread.join()
         [name] = waiting(tmp_path / "db")
         directory = tmp_path / "db" / "data.mdb-waiting"
         assert (directory / name).stat().st_mode & 0o777 == 0o600
@@ -392,6 +412,8 @@ WAITER = """if 1:
     sys.path.insert(0, sys.argv[2])
     import zlmdb
     from tests.test_feed import Store
+    from zlmdb.feed import changes as module
+    module.PATIENCE = 100.0
     with zlmdb.open(sys.argv[1], Store, readonly=len(sys.argv) > 3) as db:
         changes = db.changes("users", timeout=None)
         print("go", flush=True)
@@ -422,7 +444,7 @@ def test_another_process_is_woken_at_once(readonly: Any, tmp_path: Path) -> None
             assert int(said) == key
             pauses.append(float(woken) - done)
         kill(process)
-    assert sorted(pauses)[4] < 0.05
+    assert max(pauses) < 50  # it would look again after 100 seconds
 
 
 @pytest.mark.once  # its processes have to start, which takes a while on PyPy

@@ -393,7 +393,7 @@ def check(chance: Random) -> tuple[int, int]:
     return reads, called
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=min(30, settings.default.max_examples), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_what_is_read_gives_what_the_function_gives(seed: int) -> None:
     check(Random(seed))

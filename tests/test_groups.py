@@ -50,6 +50,12 @@ def disk(tmp_path: Path) -> Iterator[Any]:
     db.close()
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No group ends because its functions take long, as they do on a slow machine: for it, no time passes."""
+    monkeypatch.setattr(groups, "_clock", lambda: 0.0)
+
+
 def waiting(db: Any) -> int:
     return 0 if db._groups is None else len(db._groups._queue)
 
@@ -58,8 +64,8 @@ def together(db: Any, functions: list[Callable[[Any], Any]]) -> AbstractContextM
     return waiting_together(db, Caller, functions, waiting)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_those_who_are_stored_wake_one_another(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "_SHORTEST", 1.0)
     disk.run(put(0))
     by: list[int] = []
     wake = members.Member.wake
@@ -96,8 +102,8 @@ def test_who_has_left_wakes_nobody_so_another_is_woken_instead() -> None:
     assert everybody[5].woken
 
 
-def test_those_who_wait_for_the_writer_are_stored_by_one_commit(disk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "_SHORTEST", 1.0)  # a slow interpreter takes them all
+@pytest.mark.usefixtures("unhurried")
+def test_those_who_wait_for_the_writer_are_stored_by_one_commit(disk: Any) -> None:
     disk.run(put(0))
     before = last(disk)
     with together(disk, [put(n) for n in range(10)]) as callers:
@@ -129,6 +135,7 @@ def test_an_exception_undoes_what_its_function_did_and_nothing_else(db: Any) -> 
         assert dict(t.numbers) == {1: 1, 2: 1}
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_functions_share_a_savepoint_until_one_raises(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     savepoints: list[int] = []
     ran: list[int] = []
@@ -151,7 +158,6 @@ def test_functions_share_a_savepoint_until_one_raises(db: Any, monkeypatch: pyte
         return fn
 
     monkeypatch.setattr(zlmdb.Transaction, "_enter_savepoint", counted)
-    monkeypatch.setattr(groups, "_SHORTEST", 1.0)
     for raising, least, most in (([], 1, 2), ([2], 6, 12), ([], 6, 6), ([1, 4], 6, 6)):
         savepoints.clear()
         ran.clear()
@@ -389,8 +395,8 @@ def no_worker_is_left() -> bool:
     return not any(one.name == "zlmdb-submit" for one in threading.enumerate())
 
 
-def test_what_is_submitted_is_stored_in_order_by_few_commits(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "_SHORTEST", 0.1)  # a group ends sooner where functions are slow: on PyPy, at first
+@pytest.mark.usefixtures("unhurried")
+def test_what_is_submitted_is_stored_in_order_by_few_commits(db: Any) -> None:
     before = last(db)
     with db.write():
         futures = [db.submit(put(n % 10)) for n in range(200)]
@@ -905,12 +911,12 @@ def test_a_task_that_is_cancelled_before_its_turn_writes_nothing(db: Any) -> Non
 @traces_instructions
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("unhurried")
 def test_an_interrupt_of_the_leader_at_any_instruction_loses_and_doubles_nothing(
     disk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those whom it led are stored once; it itself once or not at all."""
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: None)
-    monkeypatch.setattr(groups, "_SHORTEST", 1.0)
     at = rounds = 0
     ended = False
     while not ended:

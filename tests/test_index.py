@@ -657,7 +657,9 @@ def shared(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @given(statements)
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=min(50, settings.default.max_examples), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_random_statements_leave_indexes_and_records_in_step(shared: Any, check_indexes: Any, todo: Any) -> None:
     t = shared.write().__enter__()
     users, expected = t.users, {}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 import pytest
+from hypothesis import settings
 
 import zlmdb
 from zlmdb import desc
@@ -116,7 +117,7 @@ def test_rows_are_those_of_a_list_while_records_change(
     with db.write() as t:
         for n in range(400):
             t.posts[n] = post(dice)
-    for _ in range(12):
+    for _ in range(min(12, settings.default.max_examples // 2)):
         with db.write() if write else db.read() as t:
             for _ in range(6):
                 if write:

@@ -123,25 +123,26 @@ def test_the_day_of_a_moment_is_about_a_range_of_its_index(db: Any, name: str) -
     """In the time zone of the moment; a record may keep it, and its entry does not."""
     with db.read() as t:
         table = getattr(t, name)
+
+        def check(condition: Any) -> None:
+            assert counted(same(table, condition)) is None
+            ordered = table.where(condition).order_by(lambda p: p.at)
+            wanted = sorted([p.at for p in table.values() if condition(p)])
+            for _ in range(3):
+                assert [p.at for p in ordered.limit(3).values()] == wanted[:3]
+                assert table.where(condition).fields(lambda p: p.at).min() == min(wanted, default=None)
+
         for number in range(-3, 4):
             day = NOON.date() + timedelta(days=number)
             found = same(table, lambda p: p.at.date() == day)
             assert found.explain().indexes == ("by_at",)
             assert counted(found) is None
-            for condition in (
-                lambda p: p.at.date() < day,
-                lambda p: p.at.date() <= day,
-                lambda p: day < p.at.date(),
-                lambda p: p.at.date() >= day,
-                lambda p: p.at.year == 2019,
-                lambda p: p.at.year > 2019,
-            ):
-                assert counted(same(table, condition)) is None
-                ordered = table.where(condition).order_by(lambda p: p.at)
-                wanted = sorted([p.at for p in table.values() if condition(p)])
-                for _ in range(3):
-                    assert [p.at for p in ordered.limit(3).values()] == wanted[:3]
-                    assert table.where(condition).fields(lambda p: p.at).min() == min(wanted, default=None)
+            check(lambda p: p.at.date() < day)
+            check(lambda p: p.at.date() <= day)
+            check(lambda p: day < p.at.date())
+            check(lambda p: p.at.date() >= day)
+        check(lambda p: p.at.year == 2019)
+        check(lambda p: p.at.year > 2019)
 
 
 def test_a_tuple_among_tuples_is_found_by_its_fields(db: Any) -> None:
