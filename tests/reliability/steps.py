@@ -68,7 +68,7 @@ class Step(NamedTuple):
 def next_release(release: Release, dice: Random) -> tuple[Release, list[Step]]:
     """A later release that differs by one or two steps."""
     later = copy.deepcopy(release)
-    later.risky, later.dropped_feeds = False, []
+    later.risky, later.dropped_feeds, later.several_were = False, [], {}
     for table in later.tables.values():
         table.was = None
         table.fields = [one._replace(was=None) for one in table.fields]
