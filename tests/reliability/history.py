@@ -60,6 +60,8 @@ class History:
         self.visitors: list[Visitor] = []
         self.mirrors: dict[tuple[str, str], dict[Any, Any]] = {}
         """Of each consumer of a feed, by the id of the table and its name, what the changes that it has read lead to."""
+        self.removed: set[str] = set()
+        """Names of tables that the file no longer has."""
         self.log: list[str] = []
         self.statements = 0
         self.open(self.release)
@@ -325,9 +327,10 @@ class History:
             self.note(f"{found}")
         elif mine.expires == its.expires:  # else it sees more
             defaults = {one.id: one.default for one in its.fields}  # of a field that the file no longer has
+            records = {} if its.name in self.removed else self.content[id]
             wanted: Any = {
                 key: {id: record.get(id, default) for id, default in defaults.items()}
-                for key, record in self.content[id].items()
+                for key, record in records.items()
             }
             if question != id:
                 pairs = Pairs((key, visitor.program.object(id, wanted[key])) for key in sorted(wanted))
@@ -346,6 +349,9 @@ class History:
         if stored.refused == "declarations":
             raise AssertionError(f"a visitor could not write to any table: {found}")
         for one, answer in zip(chosen, answers):
+            removed = one.id not in SEVERAL and visitor.release.tables[one.id].name in self.removed
+            if removed and not answer.refused and answer.value not in (None, False, 0):
+                raise AssertionError(f"{one} of a visitor, on a table that was removed: {answer}")
             if answer.refused == "declarations":
                 again = "open the database again" in answer.text  # a refused release has dropped what is built again
                 if self.release.as_stored() == visitor.release.as_stored() and not again:
@@ -691,6 +697,7 @@ class History:
             if not fits:
                 raise AssertionError("a migration was done whose links do not fit the records")
             self.content = content
+            self.removed.update(step.name for step in steps if step.kind == "removed")
             for step in steps:
                 if step.kind != "loop":  # that is changes as any other
                     self.follow_from_here(later.tables[step.id])
