@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 from uuid import UUID
 
 import pytest
@@ -32,6 +32,7 @@ from zlmdb.cache import pending as cachepending
 from zlmdb.cache import state as cachestate
 from zlmdb.cache import use as cacheuse
 from zlmdb.cache.memoized import text_of
+from zlmdb.cache.tables import tables_for
 
 from . import workers
 
@@ -943,3 +944,11 @@ def test_seconds_beyond_all_floats_are_for_ever_or_over() -> None:
         cache.set("ever", 1, expire=10**400)
         cache.set("over", 1, expire=-(10**400))
         assert (cache.get("ever"), cache.get("over")) == (1, None)
+
+
+def test_caches_of_one_type_of_keys_declare_their_tables_once() -> None:
+    assert tables_for(str) is tables_for(str)
+    forward: Any = Literal["a", "b"]
+    back: Any = Literal["b", "a"]  # equal, and in another order
+    assert forward == back
+    assert tables_for(forward) is not tables_for(back)

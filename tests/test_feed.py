@@ -1214,8 +1214,10 @@ def test_each_write_removes_what_trimming_after_it_would(keep: Any, monkeypatch:
         assert removed_and_last(t.short) == removed_and_last(t.long)
 
     with zlmdb.open(None, Two) as db:
-        consumers = [db.changes(table, consumer="one") for table in (Short, Long)]
-        for _ in range(30):
+        for _ in range(60):
+            name = dice.choice(["one", "two", "three"])
+            after = max(db.changes(Short).first(), db.changes(Long).first()) - 1
+            consumers = [db.changes(table, consumer=name, after=after) for table in (Short, Long)]
             now[0] += dice.choice([0, 1, 8, 30])
             with db.write() as t:
                 for _ in range(dice.choice([1, 2, 5])):
@@ -1224,10 +1226,36 @@ def test_each_write_removes_what_trimming_after_it_would(keep: Any, monkeypatch:
                         with suppress(KeyError), t.txn.savepoint():
                             write(t)
                             raise KeyError
-            done = dice.randrange(db.changes(Long).last() + 1)
+            done = dice.randrange(after, db.changes(Long).last() + 1)
             for consumer in consumers:
-                consumer.acknowledge(max(done, 1))
+                if done % 5:
+                    consumer.acknowledge(done)
+                else:
+                    consumer.forget()
         assert db.changes(Short).last() > 50
+
+
+def test_a_write_reads_one_consumer_as_long_as_that_holds_the_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(zlmdb.Table[int, str], feed=zlmdb.Feed(acknowledged=True)):
+        pass
+
+    class One(zlmdb.Schema):
+        kept: Kept
+
+    read: list[int] = []
+    real = log.acknowledged_by_all
+    monkeypatch.setattr(log, "acknowledged_by_all", lambda *given: read.append(1) or real(*given))
+    with zlmdb.open(None, One) as db:
+        consumers = [db.changes(Kept, consumer=name) for name in ("one", "two", "three")]
+        for n in range(10):
+            db.auto.kept[n] = "text"
+            consumers[n % 2].acknowledge(n)
+        assert len(read) <= 2  # "three" was not known to be the last before the others went on
+        consumers[2].acknowledge(9)
+        for n in range(10, 20):
+            db.auto.kept[n] = "text"
+        assert len(read) < 8  # two changes go with each write, up to the eighth, after which "one" stays where it is
+        assert db.changes(Kept).first() == 9
 
 
 def test_a_writer_sees_what_functions_of_its_group_remove_and_forget() -> None:

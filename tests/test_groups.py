@@ -1130,3 +1130,29 @@ def test_a_signal_after_the_commit_of_a_group_runs_the_functions_of_others_only_
         threads[0].join()
     with disk.read() as t:
         assert t.numbers[1] == 1
+
+
+def test_a_worker_that_ends_leaves_what_comes_to_the_next_one(db: zlmdb.Database[Store]) -> None:
+    """Two of them would call what waits for its commit in any order."""
+    db.submit(lambda t: None).result(10)
+    groups: Any = db._groups
+    go = threading.Event()
+    later: list[Any] = []
+
+    class Submitted(dict[Any, Any]):
+        """Something is submitted as the worker has said that it ends."""
+
+        def __bool__(self) -> bool:
+            if groups._worker is None and not later:
+                later.append(None)
+                later[0] = db.submit(lambda t: go.wait(10))
+            return len(self) > 0
+
+    first = groups._worker
+    groups._submitted = Submitted()
+    first.join(10)
+    assert not first.is_alive()
+    groups._start(db)  # by another thread, which has seen the first one end
+    assert [one for one in groups._workers if one.is_alive()] == [groups._worker]
+    go.set()
+    assert later[0].result(10)

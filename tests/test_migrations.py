@@ -14,6 +14,7 @@ from operated import Store, child, fill
 import zlmdb
 from zlmdb import Migration
 from zlmdb.operations import progress
+from zlmdb.store.tablescatalogue import TablesCatalogue
 
 pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
 
@@ -355,3 +356,32 @@ def test_each_loop_over_the_records_tells_its_progress(
         (stage, *end) for stage in stages for end in (ends if stage != stages[0] else [(4, 10), (8, 10), (10, 10)])
     ]
     assert told[-1] == ("migrations", 1, 1)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_disk_that_fails_while_the_steps_of_the_file_are_read_is_an_error_of_ours(
+    path: Path, monkeypatch: pytest.MonkeyPatch, dry_run: bool
+) -> None:
+    start(path)
+    real: Any = TablesCatalogue.migrations
+    left = [0]
+
+    def fails(self: Any, txn: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise zlmdb.lmdb.DiskError("No space left on device")
+        return real(self, txn)
+
+    monkeypatch.setattr(TablesCatalogue, "migrations", fails)
+    failed = 0
+    with zlmdb.open(path, First) as db:
+        while True:
+            left[0] = failed + 1
+            try:
+                done = db.migrate(dry_run=dry_run)
+            except zlmdb.DiskError:
+                failed += 1
+            else:
+                break
+    assert [one.version for one in done] == [1]
+    assert failed >= 2

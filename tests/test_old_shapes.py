@@ -840,3 +840,18 @@ def test_a_later_step_of_a_dry_run_drops_a_table_without_a_copy_of_it(
         assert [one.dels for one in db.migrate(dry_run=True)] == [0, 5]
         db.migrate()
     assert dropped == [5, 5]
+
+
+@LAYOUTS
+def test_a_table_is_dropped_whose_records_nobody_can_read(path: Path, layout: Any) -> None:
+    """Of pickles the step would have to say that it trusts them, which has nothing to do with deleting them."""
+    pickles: Any = zlmdb.Table[int, zlmdb.Pickle]
+    with zlmdb.open(path, schema(users=table(First), gone=pickles), layout=layout) as db, db.write() as t:
+        t.gone.update({n: {"n": n} for n in range(5)})
+    dropped: list[int] = []
+    with zlmdb.open(path, schema(lambda t, old: dropped.append(old.drop("gone")), users=table(First))) as db:
+        db.migrate(dry_run=True)
+        db.migrate()
+        assert list(db.tables()) == ["users"]
+        assert db.check().ok
+    assert dropped == [5, 5]

@@ -32,7 +32,7 @@ from ..bounds import lowered
 from ..plain_rows import Pairs
 from . import queries, rules
 from .command import forked, main
-from .releases import Declared, Release
+from .releases import SEVERAL, Declared, Release
 from .statements import MANY, Chooser, Program, Statement, apply
 from .steps import next_release
 from .visitor import Visitor
@@ -55,10 +55,13 @@ class History:
         self.path: Optional[Path] = None if engine == "memory" else directory / f"db{seed}"
         self.layout = "classic" if engine == "classic" else "tables"
         self.release = Release(self.dice, classic=engine == "classic")
-        self.content: rules.Content = {id: {} for id in self.release.tables}
+        self.content: rules.Content = {id: {} for id in (*self.release.tables, *SEVERAL)}
         self.readers: list[tuple[ExitStack, Any, rules.Content]] = []
         self.visitors: list[Visitor] = []
-        self.mirrors: dict[str, dict[Any, Any]] = {}
+        self.mirrors: dict[tuple[str, str], dict[Any, Any]] = {}
+        """Of each consumer of a feed, by the id of the table and its name, what the changes that it has read lead to."""
+        self.removed: set[str] = set()
+        """Names of tables that the file no longer has."""
         self.log: list[str] = []
         self.statements = 0
         self.open(self.release)
@@ -188,7 +191,7 @@ class History:
         """One statement by `run`, `submit` or `auto`."""
         one, content = self.statement(), copy.deepcopy(self.content)
         how = self.dice.choice(["run", "submit", "auto"])
-        if how == "auto" and (one.kind in MANY or one.kind == "edit"):
+        if how == "auto" and (one.kind in MANY or one.kind == "edit" or one.id in SEVERAL):
             how = "run"
         self.note(how)
 
@@ -324,9 +327,10 @@ class History:
             self.note(f"{found}")
         elif mine.expires == its.expires:  # else it sees more
             defaults = {one.id: one.default for one in its.fields}  # of a field that the file no longer has
+            records = {} if its.name in self.removed else self.content[id]
             wanted: Any = {
                 key: {id: record.get(id, default) for id, default in defaults.items()}
-                for key, record in self.content[id].items()
+                for key, record in records.items()
             }
             if question != id:
                 pairs = Pairs((key, visitor.program.object(id, wanted[key])) for key in sorted(wanted))
@@ -345,11 +349,18 @@ class History:
         if stored.refused == "declarations":
             raise AssertionError(f"a visitor could not write to any table: {found}")
         for one, answer in zip(chosen, answers):
+            removed = one.id not in SEVERAL and visitor.release.tables[one.id].name in self.removed
+            if removed and not answer.refused and answer.value not in (None, False, 0):
+                raise AssertionError(f"{one} of a visitor, on a table that was removed: {answer}")
             if answer.refused == "declarations":
                 again = "open the database again" in answer.text  # a refused release has dropped what is built again
                 if self.release.as_stored() == visitor.release.as_stored() and not again:
                     raise AssertionError(f"{one} of a visitor with the declarations of the file: {answer}")
-            elif visitor.release.tables[one.id].has_all_of(self.release.tables[one.id]):
+            elif (
+                visitor.release.several.get(one.id) == self.release.several.get(one.id)
+                if one.id in SEVERAL
+                else visitor.release.tables[one.id].has_all_of(self.release.tables[one.id])
+            ):
                 wanted = self.applied(content, one, whole=True)
                 if isinstance(wanted, Exception) != (answer.refused == "rules"):
                     raise AssertionError(f"{one} of a visitor: {answer}, not {wanted!r}")
@@ -365,14 +376,21 @@ class History:
 
     def compare(self, t: Any, content: rules.Content) -> None:
         """The records of each table, and a query."""
-        for id in content:
+        for id in self.release.several:
+            found: Any = {key: list(getattr(t, id)[key]) for key in getattr(t, id)}
+            if found != content[id] or list(found) != sorted(content[id]):
+                raise AssertionError(f"{id} has {found}, not {content[id]}")
+            pairs = [(key, one) for key, values in sorted(content[id].items()) for one in values]
+            if list(getattr(t, id).items()) != pairs or getattr(t, id).count() != len(pairs):
+                raise AssertionError(f"{id} has {list(getattr(t, id).items())}, not {pairs}")
+        for id in self.release.tables:
             found = [(key, self.program.known(id, value)) for key, value in getattr(t, id).items()]
             wanted = sorted(content[id].items(), key=lambda pair: pair[0])
             if found != wanted:
                 raise AssertionError(f"{id} has {found}, not {wanted}")
             if len(getattr(t, id)) != len(wanted):
                 raise AssertionError(f"{id}: len() is {len(getattr(t, id))}, of {len(wanted)} records")
-        self.compare_query(t, content, self.dice.choice(list(content)))
+        self.compare_query(t, content, self.dice.choice(list(self.release.tables)))
 
     def compare_query(self, t: Any, content: rules.Content, id: str) -> None:
         """A query at random gives what the same expression gives of a list."""
@@ -436,28 +454,11 @@ class History:
         """The changes of each feed lead from the records that were to those that are."""
         for id, table in self.release.tables.items():
             if not table.feed:
-                self.mirrors.pop(id, None)
+                for consumer in self.consumers(id):
+                    del self.mirrors[id, consumer]
                 continue
-            mirror = self.mirrors.setdefault(id, {})
-            changes = self.db.changes(table.name, consumer="mirror")
-            number = changes.after
-            for change in changes.take(10_000):
-                number += 1
-                if change.number != number:
-                    raise AssertionError(f"{id}: change {change.number} follows {number - 1}")
-                if change.kind == "clear":
-                    if change.count < len(mirror):
-                        raise AssertionError(f"{id}: cleared {change.count} of {len(mirror)}")
-                    mirror.clear()
-                    continue
-                old = None if change.old is None else self.program.known(id, change.old)
-                if old != mirror.get(change.key):
-                    raise AssertionError(f"{id}: {change} begins with {old}, not {mirror.get(change.key)}")
-                if change.new is None:
-                    mirror.pop(change.key, None)
-                else:
-                    mirror[change.key] = self.program.known(id, change.new)
-            changes.acknowledge()
+            mirror = self.mirrors.setdefault((id, "mirror"), {})
+            self.follow_as("mirror", table, mirror, 10_000)
             seen = {
                 key: one
                 for key, one in mirror.items()
@@ -466,6 +467,73 @@ class History:
             if seen != self.content[id]:
                 raise AssertionError(f"{id}: its feed leads to {seen}, not to {self.content[id]}")
 
+    def follow_as(self, consumer: str, table: Declared, mirror: dict[Any, Any], most: int) -> None:
+        """Let *consumer* read *most* changes."""
+        id = table.id
+        changes = self.db.changes(table.name, consumer=consumer)
+        number = changes.after
+        for change in changes.take(most):
+            number += 1
+            if change.number != number:
+                raise AssertionError(f"{id}: change {change.number} follows {number - 1}")
+            if change.kind == "clear":
+                if change.count < len(mirror):
+                    raise AssertionError(f"{id}: cleared {change.count} of {len(mirror)}")
+                mirror.clear()
+                continue
+            old = None if change.old is None else self.program.known(id, change.old)
+            if old != mirror.get(change.key):
+                raise AssertionError(f"{id}: {change} begins with {old}, not {mirror.get(change.key)}")
+            if change.new is None:
+                mirror.pop(change.key, None)
+            else:
+                mirror[change.key] = self.program.known(id, change.new)
+        changes.acknowledge()
+
+    def consumers(self, id: str) -> list[str]:
+        return [consumer for at, consumer in self.mirrors if at == id]
+
+    def consume(self) -> None:
+        """A consumer begins, reads a few changes, says so in a block that is undone, or ends; or changes are removed."""
+        fed = [table for table in self.release.tables.values() if table.feed]
+        if not fed:
+            return
+        table, consumer = self.dice.choice(fed), self.dice.choice(["one", "two"])
+        self.follow()
+        mirror = self.mirrors.get((table.id, consumer))
+        what = self.dice.choice(["read", "read", "undo", "end", "trim"])
+        if what == "trim":
+            self.note(f"trim {table.id}")
+            known = self.db.changes(table.name)
+            before, read = known.first(), min(known.consumers().values())
+            count = known.trim(acknowledged=True)
+            if known.first() != max(before, read + 1) or count != known.first() - before:
+                raise AssertionError(f"{count} changes from {before} on were removed, all through {read} were read")
+        elif mirror is None:
+            self.note(f"{consumer} begins with {table.id}")
+            self.sweep()
+            self.follow()
+            self.db.changes(table.name, consumer=consumer, after=self.db.changes(table.name).last())
+            self.mirrors[table.id, consumer] = copy.deepcopy(self.content[table.id])
+        elif what == "end":
+            self.note(f"{consumer} ends with {table.id}")
+            self.db.changes(table.name, consumer=consumer).forget()
+            del self.mirrors[table.id, consumer]
+        elif what == "undo":
+            self.note(f"{consumer} of {table.id} undone")
+            changes = self.db.changes(table.name, consumer=consumer)
+            after = changes.after
+            with suppress(Undone), self.db.write() as t:
+                changes.take(3)
+                changes.acknowledge(t=t)
+                raise Undone
+            again = self.db.changes(table.name, consumer=consumer).after
+            if (changes.after, again) != (after, after):
+                raise AssertionError(f"{consumer} is at {changes.after} and {again}, not {after}")
+        else:
+            self.note(f"{consumer} reads {table.id}")
+            self.follow_as(consumer, table, mirror, self.dice.choice([1, 5, 1000]))
+
     # -- readers ----------------------------------------------------------------------------------------------------
 
     def begin_reader(self) -> None:
@@ -473,7 +541,7 @@ class History:
             self.note("reader")
             stack = ExitStack()
             t = stack.enter_context(self.db.read())
-            for id in self.content:
+            for id in self.release.tables:
                 list(getattr(t, id))  # a transaction reads the clock when it first reads what expires
             self.readers.append((stack, t, copy.deepcopy(self.content)))
 
@@ -543,9 +611,10 @@ class History:
         """The feed of a table is a new one, or its records have another shape."""
         if table.feed:
             self.sweep()
-            changes = self.db.changes(table.name, consumer="mirror")
-            changes.acknowledge(changes.last())
-            self.mirrors[table.id] = copy.deepcopy(self.content[table.id])
+            for consumer in {"mirror", *self.consumers(table.id)}:
+                changes = self.db.changes(table.name, consumer=consumer)
+                changes.acknowledge(changes.last())
+                self.mirrors[table.id, consumer] = copy.deepcopy(self.content[table.id])
 
     # -- releases ---------------------------------------------------------------------------------------------------
 
@@ -567,8 +636,8 @@ class History:
             self.db.drop_feed(name)
         self.db.close()
         before, content = self.release, copy.deepcopy(self.content)
-        for id, records in content.items():
-            later.complete(id, records)
+        for id in later.tables:
+            later.complete(id, content[id])
         fits = rules.fit(later, content)
         batch = indexbuilding.BATCH
         if (
@@ -594,7 +663,7 @@ class History:
             ):  # the first program that writes records the new shape, and from then on others may not
                 pass
             self.content = content
-            for id, mirror in self.mirrors.items():
+            for (id, _), mirror in self.mirrors.items():
                 later.complete(id, mirror)
             for id, table in later.tables.items():
                 if not before.tables[id].feed or before.tables[id].name in later.dropped_feeds:
@@ -628,6 +697,7 @@ class History:
             if not fits:
                 raise AssertionError("a migration was done whose links do not fit the records")
             self.content = content
+            self.removed.update(step.name for step in steps if step.kind == "removed")
             for step in steps:
                 if step.kind != "loop":  # that is changes as any other
                     self.follow_from_here(later.tables[step.id])
@@ -639,7 +709,7 @@ class History:
         shares = {
             self.block: 35, self.alone: 20, self.several: 5, self.begin_reader: 10, self.end_some_reader: 8,
             self.time_passes: 6, self.sweep: 2, self.copied: 4, self.released: 4, self.migrated: 3, self.process: 1,
-            self.check: 5, self.begin_visitor: 10, self.ask_visitor: 10,
+            self.check: 5, self.consume: 5, self.begin_visitor: 10, self.ask_visitor: 10,
         }  # fmt: skip
         self.dice.choices(list(shares), list(shares.values()))[0]()
         with self.db.read() as t:

@@ -37,6 +37,10 @@ KEYS: dict[str, tuple[Any, Callable[[int], Any]]] = {
 WORDS = ["", "a", "A", "ab", "b", "\u00e9", "stra\u00dfe", "STRASSE", "a\0"]
 
 
+SEVERAL = ("sets", "lists")
+"""The ids of the tables with several values of a key."""
+
+
 class Field(NamedTuple):
     id: str
     name: str
@@ -155,7 +159,13 @@ class Release:
         self.tables: dict[str, Declared] = {}
         self.dropped_feeds: list[str] = []
         self.risky = False
+        self.several_were: dict[str, str] = {}
         self.steps: list[zlmdb.Migration] = []
+        self.several: dict[str, tuple[str, str]] = {}
+        """Of the tables "sets" and "lists", as far as there are any, the kind of the keys and the name."""
+        for id in SEVERAL:
+            if dice.random() < 0.4:
+                self.several[id] = dice.choice(list(KEYS)), id
         for id in "abc":
             self.tables[id] = Declared(
                 id, f"table_{id}", dice.choice(list(KEYS)), dice.choice(self.formats), dice.random() < 0.3,
@@ -248,6 +258,14 @@ class Release:
         for table in later.tables.values():
             if later.risky and table.expires and table.was is not None:  # it has its new name even if that is refused
                 table.was, table.name = None, table.was
+        later.several_were = {}
+        for id in SEVERAL:
+            if id not in self.several and dice.random() < 0.2:
+                later.several[id] = dice.choice(list(KEYS)), id
+            elif id in self.several and dice.random() < 0.2 and not later.risky:
+                key, name = self.several[id]
+                later.several_were[id] = name
+                later.several[id] = key, later._name(f"{id}_")
         later.dropped_feeds = [
             table.name for id, table in self.tables.items() if table.feed and not later.tables[id].feed
         ]
@@ -319,7 +337,7 @@ class Release:
                 value = zlmdb.Checked[value]
             options: dict[str, Any] = {"name": table.name}
             if table.feed:
-                options["feed"] = True
+                options["feed"] = zlmdb.Feed(acknowledged=True) if table.id == "b" else True
             if table.expires:
                 options["expires"] = "until"
             if table.was is not None:
@@ -330,6 +348,10 @@ class Release:
                 f"Table_{table.id}", (zlmdb.Table[KEYS[table.key][0], value],), options,
                 lambda space, members=members: space.update(members),
             )  # fmt: skip
+        for id, (key, name) in self.several.items():
+            made: Any = zlmdb.SetTable[KEYS[key][0], str] if id == "sets" else zlmdb.ListTable[KEYS[key][0], int]
+            named = {"name": name} | ({"was": self.several_were[id]} if id in self.several_were else {})
+            classes[id] = new_class(f"Table_{id}", (made,), named)
         body = {"__annotations__": classes, "migrations": tuple(self.steps)}
         return type("Store", (zlmdb.Schema,), body), models
 

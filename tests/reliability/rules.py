@@ -100,17 +100,17 @@ def may_be_committed(release: Release, content: Content) -> bool:
     """Whether no deferred link leads nowhere."""
     return not any(
         dangles(release, content, id, key, record, deferred=True)
-        for id, records in content.items()
-        for key, record in records.items()
+        for id in release.tables
+        for key, record in content[id].items()
     )
 
 
 def fit(release: Release, content: Content) -> bool:
     """Whether the records have no unique key twice, and no link that leads nowhere."""
     return all(
-        not unique_twice(release.tables[id], records, key, record)
+        not unique_twice(release.tables[id], content[id], key, record)
         and not dangles(release, content, id, key, record, deferred=False)
         and not dangles(release, content, id, key, record, deferred=True)
-        for id, records in content.items()
-        for key, record in records.items()
+        for id in release.tables
+        for key, record in content[id].items()
     )

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, NamedTuple, Optional
 
 from . import rules
-from .releases import KEYS, KINDS, Declared, Field, Release
+from .releases import KEYS, KINDS, SEVERAL, WORDS, Declared, Field, Release
 
 ONE_KEY = ("put", "put", "put_new", "replace", "setdefault", "change", "edit", "pop", "del")
 MANY = ("put_many", "update", "clear", "delete", "change_all", "edit_all")
@@ -59,6 +59,8 @@ class Chooser:
 
     def statement(self) -> Statement:
         dice = self.dice
+        if self.release.several and dice.random() < 0.15:
+            return self.of_several(dice.choice(list(self.release.several)))
         id = dice.choice("abc")
         table = self.release.tables[id]
         kind = dice.choice([*ONE_KEY, *ONE_KEY, *MANY])
@@ -88,6 +90,18 @@ class Chooser:
             return Statement(kind, id, (chosen,))
         changed = {one.id: value for one, value in self.some_fields(table) if one.kind in KINDS}
         return Statement(kind, id, (chosen, changed))
+
+    def of_several(self, id: str) -> Statement:
+        """A statement on a set or a list of values."""
+        dice, key = self.dice, KEYS[self.release.several[id][0]][1](self.dice.randrange(4))
+        values: list[Any] = WORDS if id == "sets" else list(range(5))
+        kind = dice.choice(["add", "add", "discard", "several", "several", "append", "clear", "del", "drop"])
+        if kind == "append" and id == "sets":
+            kind = "add"
+        if kind == "drop" and dice.random() < 0.7:
+            kind = "add"
+        given = [dice.choice(values) for _ in range(dice.randrange(5))] if kind == "several" else dice.choice(values)
+        return Statement(kind, id, (key, given))
 
     def some_fields(self, table: Declared) -> Iterator[tuple[Field, Any]]:
         whole = self.record(table)
@@ -137,6 +151,8 @@ class Program:
 
     def perform(self, t: Any, one: Statement) -> Any:
         """The statement on the tables of a transaction."""
+        if one.id in SEVERAL:
+            return _perform_several(getattr(t, one.id), one)
         table, declared = getattr(t, one.id), self.release.tables[one.id]
         names = {field.id: field.name for field in declared.fields}
 
@@ -197,8 +213,58 @@ class Program:
         return None
 
 
+def _perform_several(table: Any, one: Statement) -> Any:
+    key, given = one.args
+    if one.kind == "several":
+        return table[key].update(given) if one.id == "sets" else table[key].extend(given)
+    if one.kind == "clear":
+        return table[key].clear()
+    if one.kind == "drop":
+        return table.clear()
+    if one.kind == "del":
+        del table[key]
+        return None
+    return getattr(table, one.kind)(key, given)
+
+
+def _apply_several(content: dict[Any, Any], one: Statement) -> Any:
+    key, given = one.args
+    if one.kind == "drop":
+        content.clear()
+        return None
+    if one.kind == "del":
+        del content[key]
+        return None
+    values = content.setdefault(key, [])
+    try:
+        if one.kind == "clear":
+            count = len(values)
+            values.clear()
+            return count
+        if one.kind == "discard":
+            there = given in values
+            if there:
+                values.remove(given)
+            return there
+        new = given if one.kind == "several" else [given]
+        if one.id == "sets":
+            new = [value for value in dict.fromkeys(new) if value not in values]
+        elif one.kind == "add" and given in values:
+            return False
+        values += new
+        if one.id == "sets":
+            values.sort()
+            return len(new) if one.kind == "several" else bool(new)
+        return True if one.kind == "add" else None
+    finally:
+        if not values:
+            del content[key]
+
+
 def apply(release: Release, content: rules.Content, one: Statement, now: float) -> Any:
     """The statement on the model; raises `rules.Refused` or KeyError. What was stored before a refusal remains."""
+    if one.id in SEVERAL:
+        return _apply_several(content[one.id], one)
     records = content[one.id]
 
     def put(key: Any, record: rules.Record) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Optional
 
 import zlmdb
 
-from .releases import FORMATS, KINDS, Declared, Field, Release
+from .releases import FORMATS, KEYS, KINDS, Declared, Field, Release
 from .rules import Content
 
 
@@ -28,6 +28,8 @@ class Step(NamedTuple):
         return zlmdb.Migration(version, f"{self.kind} {self.field.name} of {self.name}", self._work())
 
     def _work(self) -> Callable[..., None]:
+        if self.kind == "removed":
+            return lambda t, old: old.drop(self.name)
         if self.kind != "loop":
             return lambda t, old: old.rewrite(self.name, self._rewritten)
 
@@ -53,6 +55,8 @@ class Step(NamedTuple):
     def apply(self, content: Content) -> None:
         """The step on the model."""
         records, id = content[self.id], self.field.id
+        if self.kind == "removed":
+            records.clear()
         for key, record in list(records.items()):
             if self.kind == "delete":
                 if record[id] == self.value:
@@ -68,19 +72,36 @@ class Step(NamedTuple):
 def next_release(release: Release, dice: Random) -> tuple[Release, list[Step]]:
     """A later release that differs by one or two steps."""
     later = copy.deepcopy(release)
-    later.risky, later.dropped_feeds = False, []
+    later.risky, later.dropped_feeds, later.several_were = False, [], {}
     for table in later.tables.values():
         table.was = None
         table.fields = [one._replace(was=None) for one in table.fields]
     steps: list[Step] = []
     for _ in range(dice.choice([1, 1, 2])):
-        if steps and steps[0].kind in ("delete", "loop"):  # these are alone
+        if steps and steps[0].kind in ("delete", "loop", "removed"):  # these are alone
             break
-        step = _step(dice, dice.choice(list(later.tables.values())), first=not steps)
+        if not steps and dice.random() < 0.2:
+            step = _removed(later, dice)
+        else:
+            step = _step(dice, dice.choice(list(later.tables.values())), first=not steps)
         if step is not None:
             steps.append(step)
     later.steps += [step.migration(len(later.steps) + number) for number, step in enumerate(steps, 1)]
     return later, steps
+
+
+def _removed(later: Release, dice: Random) -> Optional[Step]:
+    """Another table takes the place of one that nothing refers to."""
+    fields = [one for table in later.tables.values() for one in table.fields]
+    free = [table for table in later.tables.values() if not any(one.kind.endswith(f":{table.id}") for one in fields)]
+    if not free:
+        return None
+    table = dice.choice(free)
+    before, table.name = table.name, later._name("table_")
+    table.key = dice.choice(list(KEYS))
+    if table.key in ("str", "tuple"):
+        table.indexes = {name: one for name, one in table.indexes.items() if not one.carries}
+    return Step("removed", table.id, before, table.fields[0])
 
 
 def _step(dice: Random, table: Declared, *, first: bool) -> Optional[Step]:

@@ -150,7 +150,7 @@ def trim(txn: Any, handle: Any, keep: Feed, now: int, most: Optional[int] = None
     if keep.max_count is not None:
         bound = max(bound, final - keep.max_count)
     if keep.acknowledged:
-        bound = max(bound, acknowledged_by_all(txn, handle))
+        bound = max(bound, acknowledged_by_all(txn, handle)[0])
     expired = None if keep.max_age is None else now - keep.max_age // timedelta(microseconds=1)
     return remove(txn, handle, (removed(txn, handle) or 0) + 1, final, bound, expired, most)
 
@@ -176,9 +176,9 @@ def time_of(txn: Any, handle: Any, number: int) -> int:
     return 0 if data is None else decode(key_of(number), data).time
 
 
-def acknowledged_by_all(txn: Any, handle: Any) -> int:
-    """The number of the last change that every consumer has acknowledged; 0 if there is none."""
-    return min((position for position, _ in consumers(txn, handle).values()), default=0)
+def acknowledged_by_all(txn: Any, handle: Any) -> tuple[int, str]:
+    """The number of the last change that every consumer has acknowledged, and who has no more; 0 if there is none."""
+    return min(((number, name) for name, (number, _) in consumers(txn, handle).items()), default=(0, ""))
 
 
 def trim_through(txn: Any, handle: Any, number: int) -> int:

@@ -29,7 +29,8 @@ class Present:
     *bell* wakes those who wait for changes; *topic* is the table's slot.
 
     For feeds that do not keep all changes, once it was asked for: *first*, the number of the first change, *oldest*,
-    when that was made, and *acknowledged*, the last one that all consumers have acknowledged.
+    when that was made, and *acknowledged*, the last one that all consumers have acknowledged, or any before *first*.
+    *slowest* is the consumer that had acknowledged fewest changes when all were read.
     """
 
     def __init__(self, store: Store, topic: int) -> None:
@@ -43,6 +44,7 @@ class Present:
         self.first: Optional[int] = None
         self.oldest: Optional[int] = None
         self.acknowledged: Optional[int] = None
+        self.slowest = ""
 
     def aim(self, txn: Transaction, space: bytes, table: Storage[Any, Any]) -> None:
         """*txn* begins, or a savepoint in it has begun or ended, with or without its changes."""
@@ -131,7 +133,7 @@ class Recorder:
         bound = 0 if keep.max_count is None else known.number - keep.max_count
         if keep.acknowledged:
             if known.acknowledged is None:
-                known.acknowledged = log.acknowledged_by_all(raw, handle)
+                known.acknowledged = self._acknowledged(raw, handle, first)
             bound = max(bound, known.acknowledged)
         expired = None if age is None else known.time - age
         if first > bound:
@@ -143,3 +145,16 @@ class Recorder:
                 return
         known.first = first + log.remove(raw, handle, first, known.number, bound, expired, 2)
         known.oldest = None
+
+    def _acknowledged(self, raw: Any, handle: Any, first: int) -> int:
+        """The last change that all consumers have acknowledged, or one before *first*, as nothing is removed then.
+
+        As long as the one that was last stays where it is, it alone is read.
+        """
+        known = self.present
+        if known.slowest:
+            number = log.position(raw, handle, known.slowest)
+            if number is not None and number < first:
+                return number
+        number, known.slowest = log.acknowledged_by_all(raw, handle)
+        return number

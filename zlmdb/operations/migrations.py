@@ -113,6 +113,14 @@ def _recorded(store: Store, txn: Transaction) -> dict[int, str]:
     return {int(one["version"]): str(one["name"]) for one in catalogue_of(store).migrations(txn)}
 
 
+def _recorded_in(t: Any) -> dict[int, str]:
+    """The steps applied to the file, as the transaction of *t* sees them."""
+    try:
+        return _recorded(t.txn._store, t.txn._engine_txn)
+    except Exception as error:
+        t.txn._fail(error)
+
+
 def check(store: Store, schema: type[Any]) -> bool:
     """Whether the file lacks steps of *schema*.
 
@@ -206,7 +214,7 @@ def _prepare(running: _Running) -> None:
 
 def _apply(running: _Running, step: Migration, t: Any) -> Optional[Applied]:
     """Apply a step in the transaction of *t*; returns None if another process has applied it meanwhile."""
-    if step.version in _recorded(running.store, t.txn._engine_txn):
+    if step.version in _recorded_in(t):
         return None
     with running.store.reading() as before:
         return _applied(running, step, t, before)
@@ -251,7 +259,7 @@ def _tried(running: _Running) -> list[Applied]:
     store = running.store
     try:
         with running.db.write() as t, store.reading() as before:
-            found = _recorded(store, t.txn._engine_txn)
+            found = _recorded_in(t)
             for step in running.steps:
                 if step.version not in found:
                     source = t.txn._engine_txn if tried else before

@@ -145,8 +145,10 @@ class OldTables(Mapping[str, "OldTable"]):
         """Drop a table that the schema no longer declares, with its indexes; returns the number of its records."""
         if name in self._step.declared:
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
-        count = len(OldTable(self._step, self._slot(name), counted=True))
+        txn = self._step.t.txn
+        before = txn._dels
         slot = self._emptied(name)
+        count = txn._dels - before  # of records that nobody needs to be able to read
         feed = None if slot.feed is None else self._step.catalogue.feed_space(slot.name)
         if feed is not None:
             _clear(self._step, Keyspace(feed, b""))
@@ -200,12 +202,9 @@ class OldTables(Mapping[str, "OldTable"]):
 
 
 class OldTable(Mapping[Any, Any]):
-    """A table as it was when the step began: keys of its type, values as plain data.
+    """A table as it was when the step began: keys of its type, values as plain data."""
 
-    *counted*: of which only the number of records is asked, before they change, so that they are not copied for it.
-    """
-
-    def __init__(self, step: Step, slot: Slot, *, unpickle: bool = False, counted: bool = False) -> None:
+    def __init__(self, step: Step, slot: Slot, *, unpickle: bool = False) -> None:
         self._step = step
         self._slot = slot
         self.plain: Plain = plain_of(slot, step.declared.get(slot.name), unpickle=unpickle)
@@ -215,7 +214,7 @@ class OldTable(Mapping[Any, Any]):
         self._rows: Union[Transaction, KeptRecords] = step.before
         if step.before is step.txn and self._handle is not None:
             kept = step.kept.get(self._keyspace)
-            if kept is None and not counted:
+            if kept is None:
                 from .keptrecords import KeptRecords  # late: of dry runs only
 
                 rows = prefixed(step.before.cursor(self._handle[0]), self._keyspace.prefix)

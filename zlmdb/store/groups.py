@@ -54,6 +54,7 @@ class Groups:
     """The functions that wait for the writer of one database, and who leads them."""
 
     _desks: Optional[Desks] = None  # where the worker tells tasks of asyncio
+    _worker: Optional[threading.Thread] = None  # taken by `setdefault`, in one call
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -69,7 +70,7 @@ class Groups:
         self._gathering = Gathering(taken_lock())
         self._commit = 0.0  # seconds that its commit took
         self._wary = 0  # so many functions are to run in savepoints of their own
-        self._worker: Optional[threading.Thread] = None
+        self.__dict__.pop("_worker", None)
         self._workers: dict[threading.Thread, None] = {}  # that one, and earlier ones that have perhaps not yet ended
         self._work = taken_lock()
         self.__dict__.pop("_desks", None)
@@ -412,10 +413,14 @@ class Groups:
                 self._workers.pop(one, None)
         try:
             self._workers[worker] = None
+            other = self.__dict__.setdefault("_worker", worker)
+            if other is not worker and other.is_alive():  # it was about to end, and has seen that there is work
+                self._workers.pop(worker, None)
+                return
             self._worker = worker
             worker.start()
         except BaseException as error:
-            self._worker = None  # else nobody would start another one, and what is submitted would wait for ever
+            self.__dict__.pop("_worker", None)  # else nobody would start another one, and what is submitted would wait for ever
             if isinstance(error, RuntimeError):  # there is no room for a thread
                 self._workers.pop(worker, None)
             raise
@@ -432,8 +437,11 @@ class Groups:
             if left or (last is None and not self._closing and self._work.acquire(timeout=_LINGER)):
                 continue
             if self._worker is me:
-                self._worker = None
-            if last is not None or not self._submitted:  # else it came before that was said
+                self.__dict__.pop("_worker", None)
+            if last is not None or not self._submitted:
+                return
+            # It came before that was said. Two threads at once would call what waits for its commit in any order.
+            if self.__dict__.setdefault("_worker", me) is not me:
                 return
 
     def _settle(self, db: Runs) -> None:
