@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Optional
 from uuid import UUID
 
@@ -827,6 +828,20 @@ def test_what_standard_output_does_not_take_is_one_line_and_a_reader_that_has_go
                 command, stdout=output, stderr=subprocess.PIPE, text=True, check=False, env=environment
             )
             assert (done.returncode, done.stderr) == (1, said)
+
+
+@pytest.mark.parametrize(("system", "raised"), [("nt", BrokenPipeError), ("posix", zlmdb.DiskError)])
+def test_a_reader_that_has_gone_is_an_invalid_argument_to_windows(
+    system: str, raised: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def echo(*args: Any, **options: Any) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(click, "echo", echo)
+    monkeypatch.setattr(output, "discard", lambda: None)
+    monkeypatch.setattr(output, "os", SimpleNamespace(name=system, strerror=os.strerror))
+    with pytest.raises(raised):
+        output.say("a line")
 
 
 def test_a_full_device_is_named(db: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime as dt
+import errno
 import json
 import math
 import os
@@ -68,8 +69,10 @@ def raw() -> Generator[IO[bytes], None, None]:
         raise _not_written(error) from error
 
 
-def _not_written(error: OSError) -> zlmdb.DiskError:
+def _not_written(error: OSError) -> Exception:
     discard()
+    if os.name == "nt" and error.errno == errno.EINVAL:  # so Windows says that the reader of a pipe has gone
+        return BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
     return zlmdb.DiskError(f"standard output could not be written: {error.strerror or error}")
 
 

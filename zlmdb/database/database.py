@@ -103,7 +103,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         import tempfile  # late: most databases are somewhere
 
         self._temporary = tempfile.mkdtemp(prefix="zlmdb-")
-        weakref.finalize(self, _remove, self._temporary, os.getpid())
+        weakref.finalize(self, _remove, self._temporary, os.getpid(), weakref.ref(self))
         return self._temporary
 
     def _setup(self, opening: Opening, schema: type[Any]) -> None:
@@ -425,11 +425,15 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
 # -- helpers -----------------------------------------------------------------------------------------------------
 
 
-def _remove(directory: str, process: int) -> None:
-    """Delete a temporary directory, except in a child of the process that created it."""
+def _remove(directory: str, process: int, known: weakref.ref[Database[Any]]) -> None:
+    """Delete the temporary directory of a database, except in a child of the process that created it."""
     if os.getpid() == process:
         import shutil
 
+        db = known() if os.name == "nt" else None  # which deletes no open file; known() if it is the program that ends
+        if db is not None:
+            with suppress(errors.Error):
+                db._close()
         shutil.rmtree(directory, ignore_errors=True)
 
 
