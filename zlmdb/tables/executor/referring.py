@@ -212,7 +212,7 @@ class SafeCounts(dict[Any, int]):
             return 0
         except Exception as error:  # whoever asks for the records tells what it is
             let_through(error)
-            return self._view[key].count()  # type: ignore[no-any-return]
+            return self._view[key].count()
 
 
 def _is_there(key: Any) -> bool:
