@@ -19,6 +19,7 @@ import zlmdb
 
 from .office import Person
 from .reliability import (
+    cachelife,
     failing,
     history,
     kill,
@@ -31,6 +32,7 @@ from .reliability import (
     patches,
     powercut,
     program,
+    queuelife,
     shim,
     together,
 )
@@ -216,6 +218,12 @@ def test_histories_of_databases_are_those_of_plain_dicts(tmp_path: Path, engine:
             statements, failure = history.life(tmp_path, seed, engine, 40)
             assert failure == ""
             assert statements > 0
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_random_calls_of_a_cache_and_of_a_queue_are_those_of_a_model(tmp_path: Path, seed: int) -> None:
+    assert cachelife.life(tmp_path, seed, 40 * MANY) == ""
+    assert queuelife.life(tmp_path, seed, 25 * MANY) == ""
 
 
 def test_a_failing_history_is_replayed_with_fewer_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ class History:
         self.readers: list[tuple[ExitStack, Any, rules.Content]] = []
         self.visitors: list[Visitor] = []
         self.mirrors: dict[tuple[str, str], dict[Any, Any]] = {}
-        """Of each consumer of a feed, by the id of the table and its name, what the changes that it has read lead to."""
+        """Of each consumer of a feed, by the id of the table and its name, the records to which it has followed it."""
         self.removed: set[str] = set()
         """Names of tables that the file no longer has."""
         self.log: list[str] = []
@@ -494,7 +494,7 @@ class History:
         return [consumer for at, consumer in self.mirrors if at == id]
 
     def consume(self) -> None:
-        """A consumer begins, reads a few changes, says so in a block that is undone, or ends; or changes are removed."""
+        """A consumer begins, reads some changes, acknowledges them or not, or ends; or changes are removed."""
         fed = [table for table in self.release.tables.values() if table.feed]
         if not fed:
             return

@@ -118,7 +118,7 @@ def _recorded_in(t: Any) -> dict[int, str]:
     try:
         return _recorded(t.txn._store, t.txn._engine_txn)
     except Exception as error:
-        t.txn._fail(error)
+        errors.raise_as(t.txn._translate(error), error)
 
 
 def check(store: Store, schema: type[Any]) -> bool:

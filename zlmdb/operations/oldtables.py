@@ -145,10 +145,10 @@ class OldTables(Mapping[str, "OldTable"]):
         """Drop a table that the schema no longer declares, with its indexes; returns the number of its records."""
         if name in self._step.declared:
             raise ValueError(f"the schema declares the table {name!r}: take it out of the schema, or t.{name}.clear()")
-        txn = self._step.t.txn
-        before = txn._dels
+        written = self._step.t.txn
+        dels = written._dels
         slot = self._emptied(name)
-        count = txn._dels - before  # of records that nobody needs to be able to read
+        count = written._dels - dels  # of records that nobody needs to be able to read
         feed = None if slot.feed is None else self._step.catalogue.feed_space(slot.name)
         if feed is not None:
             _clear(self._step, Keyspace(feed, b""))
@@ -219,7 +219,7 @@ class OldTable(Mapping[Any, Any]):
 
                 rows = prefixed(step.before.cursor(self._handle[0]), self._keyspace.prefix)
                 kept = step.kept[self._keyspace] = KeptRecords(rows)
-            self._rows = self._rows if kept is None else kept
+            self._rows = kept
 
     def __getitem__(self, key: Any) -> Any:
         raw = self._keyspace.prefix + self._key.encode(key)

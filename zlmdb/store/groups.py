@@ -420,7 +420,7 @@ class Groups:
             self._worker = worker
             worker.start()
         except BaseException as error:
-            self.__dict__.pop("_worker", None)  # else nobody would start another one, and what is submitted would wait for ever
+            self.__dict__.pop("_worker", None)  # else nobody would start another, and what is submitted never ran
             if isinstance(error, RuntimeError):  # there is no room for a thread
                 self._workers.pop(worker, None)
             raise

@@ -1,10 +1,12 @@
-"""A cache beside a plain dict, with a clock that jumps forwards and backwards: `python -m tests.cache_model`."""
+"""A cache beside a plain dict, with a clock that jumps forwards and backwards, in several processes.
+
+`python -m tests.reliability.cachelife --run 60`.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
-import sys
 import tempfile
 import time
 import traceback
@@ -17,6 +19,8 @@ from unittest import mock
 
 import zlmdb
 from zlmdb.cache import cache, entry, pending, state, use
+
+from .command import forked, main
 
 START = 1e9
 
@@ -31,11 +35,14 @@ class Time:
     def __init__(self) -> None:
         self.now = START
 
+    def read(self) -> float:
+        return self.now
+
     @contextmanager
     def given(self) -> Iterator[None]:
         with ExitStack() as stack:
             for module in (cache, entry, pending, state, use):
-                stack.enter_context(mock.patch.object(module, "_clock", lambda: self.now))
+                stack.enter_context(mock.patch.object(module, "_clock", self.read))
             yield
 
 
@@ -103,8 +110,25 @@ class Life:
     def call(self) -> None:
         dice, key = self.dice, self.dice.choice(self.keys)
         what = dice.choice(
-            ["set"] * 6 + ["get"] * 4 + ["add", "incr", "touch", "touch", "pop", "delete", "details", "in", "evict",
-             "expire", "clear", "cull", "len", "keys", "many"]
+            ["set"] * 6
+            + ["get"] * 4
+            + [
+                "add",
+                "incr",
+                "touch",
+                "touch",
+                "pop",
+                "delete",
+                "details",
+                "in",
+                "evict",
+                "expire",
+                "clear",
+                "cull",
+                "len",
+                "keys",
+                "many",
+            ]
         )
         tag = dice.choice([None, None, "t", "u", "tt"])
         expire, now = self.expiry(), self.clock.now
@@ -235,28 +259,25 @@ class Life:
         opens, killed, seed = self.dice.random() < 0.5, self.dice.random() < 0.5, self.dice.random()
         self.log.append(f"process {opens} {killed}")
         result = self.path.with_suffix(".result")
-        pid = os.fork()
-        if pid == 0:
-            status = 1
-            try:
-                if opens:
-                    self.cache = self.opened()
-                self.dice = Random(seed)
-                for _ in range(10):
-                    self.call()
-                result.write_bytes(pickle.dumps((self.model, self.log)))
-                if not killed and opens:
-                    self.cache.close()
-                status = 0
-                if killed:
-                    os.kill(os.getpid(), 9)
-            except BaseException:
-                traceback.print_exc()
-                print("\n".join(self.log[-20:]), file=sys.stderr, flush=True)
-            finally:
-                os._exit(status)
-        status = os.waitpid(pid, 0)[1]
-        assert status == (9 if killed else 0), status
+
+        inherited: list[Any] = []  # it is not closed here
+
+        def work() -> None:
+            inherited.append(self.cache)
+            if opens:
+                self.cache = self.opened()
+            self.dice = Random(seed)
+            for _ in range(10):
+                self.call()
+            result.write_bytes(pickle.dumps((self.model, self.log)))
+            if killed:
+                os.kill(os.getpid(), 9)
+            if opens:
+                self.cache.close()
+            os._exit(0)
+
+        status = os.waitpid(forked(work), 0)[1]
+        assert status == (9 if killed else 0), f"another process failed: its traceback is above, {status}"
         self.model, self.log = pickle.loads(result.read_bytes())
         self.age()
 
@@ -285,28 +306,33 @@ class Life:
                 steps_of: list[Callable[[], None]] = [self.call] * 20 + [self.block] * 3 + [self.pass_time] * 4
                 self.dice.choice([*steps_of, self.reopen, self.other, self.check])()
             self.check()
-        except BaseException:
-            print("\n".join(self.log[-25:]), file=sys.stderr)
-            raise
         finally:
             self.cache.close()
 
 
-def lives(first: int, last: int, steps: int = 150) -> None:
-    for seed in range(first, last):
-        with tempfile.TemporaryDirectory() as place:
-            clock = Time()
-            with clock.given():
-                Life(seed, None if seed % 4 == 0 else Path(place), clock).live(steps)
+def lives(directory: Path, first: int = 1, run: float = 60.0, steps: int = 150) -> dict[str, Any]:
+    """Random calls of a cache, from the seed FIRST on, for RUN seconds, each of STEPS steps."""
+    until, seed, failures = time.monotonic() + run, first, []
+    while time.monotonic() < until and len(failures) < 5:
+        found = life(directory, seed, steps)
+        if found:
+            failures.append(f"--first {seed}: {found}")
+        seed += 1
+    return {"failures": failures, "seeds": seed - first}
+
+
+def life(directory: Path, seed: int, steps: int) -> str:
+    """What went wrong, after the last calls."""
+    with tempfile.TemporaryDirectory(dir=directory) as place:
+        clock, one = Time(), None
+        with clock.given():
+            try:
+                one = Life(seed, None if seed % 4 == 0 else Path(place), clock)
+                one.live(steps)
+            except Exception:
+                return "\n".join([*([] if one is None else one.log[-25:]), traceback.format_exc()])
+    return ""
 
 
 if __name__ == "__main__":
-    begun, seed, run = time.monotonic(), int(sys.argv[1]), float(sys.argv[2])
-    while time.monotonic() - begun < run:
-        try:
-            lives(seed, seed + 1)
-        except BaseException:
-            print(f"seed {seed}", file=sys.stderr)
-            raise
-        seed += 1
-    print(f"up to {seed}")
+    main(lives, first=1, run=60.0, steps=150)

@@ -1,10 +1,12 @@
-"""A queue beside a model, with a clock that jumps, in several processes: `python -m tests.queue_model SEED SECONDS`."""
+"""A queue beside a model, with a clock that jumps forwards and backwards, in several processes.
+
+`python -m tests.reliability.queuelife --run 60`.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
-import sys
 import tempfile
 import time
 import traceback
@@ -14,7 +16,8 @@ from random import Random
 from typing import Any
 
 import zlmdb
-from zlmdb import queue
+
+from .command import forked, main
 
 NOW = [1e9]
 LEASES = [1.0, 10.0, 1000.0]
@@ -48,6 +51,7 @@ class Life:
 
     def __init__(self, seed: int, path: Path) -> None:
         self.dice = Random(seed)
+        NOW[0] = 1e9
         self.path, self.in_memory = path, seed % 4 == 0
         self.db = zlmdb.open(path if seed % 4 else None, Store, durability="none")
         self.jobs: dict[Any, Known] = {}
@@ -71,7 +75,8 @@ class Life:
 
     def call(self, t: Any) -> None:
         dice, jobs = self.dice, self.jobs
-        what = dice.choice(["put"] * 3 + ["claim"] * 5 + ["done", "fail", "fail", "release", "extend", "revive", "pause"])
+        others = ["done", "fail", "fail", "release", "extend", "revive", "pause"]
+        what = dice.choice(["put"] * 3 + ["claim"] * 5 + others)
         self.log.append(f"{what} at {NOW[0] - 1e9}")
         if what == "put":
             priority, delay = dice.choice([0, 0, 1, -1, 5]), dice.choice([0, 0, 0, 1, 30, 5000])
@@ -90,7 +95,8 @@ class Life:
                 return
             one = jobs[lease.id]
             self.log.append(f"  {one.body} for {seconds}")
-            assert wanted is not None and wanted[1] == lease.id.bytes, (one.body, one.state)
+            assert wanted is not None, (one.body, one.state)
+            assert wanted[1] == lease.id.bytes, (one.body, one.state)
             assert lease.body == one.body
             one.attempts += 1
             assert lease.attempts == one.attempts, (lease.attempts, one.attempts)
@@ -150,7 +156,8 @@ class Life:
             elif not waits:
                 assert pause is None or pause == 0
             else:
-                assert pause is not None and pause <= max(min(waits) - NOW[0], 0) + 1e-5, (pause, waits)
+                assert pause is not None, waits
+                assert pause <= max(min(waits) - NOW[0], 0) + 1e-5, (pause, waits)
 
     def compare(self, t: Any) -> None:
         found = {}
@@ -164,7 +171,6 @@ class Life:
     def block(self) -> None:
         before = pickle.dumps((self.jobs, self.count))
         claims = {one: list(known.claims) for one, known in self.jobs.items()}
-        moved = {id(lease): (lease, list(lease._moved)) for c in claims.values() for lease, _ in c}
         try:
             with self.db.write() as t:
                 for _ in range(self.dice.randrange(1, 6)):
@@ -188,33 +194,27 @@ class Life:
                 one.set_back = one.set_back or one.state == "leased"
 
     def other(self) -> None:
-        if self.in_memory:
+        if self.in_memory or not hasattr(os, "fork"):
             return
         opens, killed, seed = self.dice.random() < 0.5, self.dice.random() < 0.5, self.dice.random()
         self.log.append(f"process {opens} {killed}")
         result = self.path.with_suffix(".result")
-        pid = os.fork()
-        if pid == 0:
-            status = 1
-            try:
-                if opens:
-                    self.db = zlmdb.open(self.path, Store, durability="none")
-                self.dice = Random(seed)
-                for _ in range(self.dice.randrange(1, 4)):
-                    self.block()
-                result.write_bytes(pickle.dumps((self.jobs, self.count, self.log, NOW[0])))
-                status = 0
-                if killed:
-                    os.kill(os.getpid(), 9)
-                self.db.close()
-            except BaseException:
-                traceback.print_exc()
-                print("\n".join(self.log[-30:]), file=sys.stderr, flush=True)
-            finally:
-                os._exit(status)
-        status = os.waitpid(pid, 0)[1]
-        assert status == (9 if killed else 0), status
-        self.jobs, self.count, self.log, NOW[0] = pickle.loads(result.read_bytes())
+
+        def work() -> None:
+            if opens:
+                self.db = zlmdb.open(self.path, Store, durability="none")
+            self.dice = Random(seed)
+            for _ in range(self.dice.randrange(1, 4)):
+                self.block()
+            result.write_bytes(pickle.dumps((self.jobs, self.count, self.log)))
+            if killed:
+                os.kill(os.getpid(), 9)
+            self.db.close()
+            os._exit(0)
+
+        status = os.waitpid(forked(work), 0)[1]
+        assert status == (9 if killed else 0), f"another process failed: its traceback is above, {status}"
+        self.jobs, self.count, self.log = pickle.loads(result.read_bytes())
 
     def live(self, steps: int) -> None:
         try:
@@ -222,21 +222,32 @@ class Life:
                 choices: list[Callable[[], None]] = [self.block] * 20 + [self.pass_time] * 6 + [self.other]
                 self.dice.choice(choices)()
             assert self.db.check().ok
-        except BaseException:
-            print("\n".join(self.log[-40:]), file=sys.stderr)
-            raise
         finally:
             self.db.close()
 
 
-if __name__ == "__main__":
-    begun, seed, run = time.monotonic(), int(sys.argv[1]), float(sys.argv[2])
-    while time.monotonic() - begun < run:
-        with tempfile.TemporaryDirectory() as place:
-            try:
-                Life(seed, Path(place) / "db").live(80)
-            except BaseException:
-                print(f"seed {seed}", file=sys.stderr)
-                raise
+def lives(directory: Path, first: int = 1, run: float = 60.0, steps: int = 80) -> dict[str, Any]:
+    """Random calls of a queue, from the seed FIRST on, for RUN seconds, each of STEPS steps."""
+    until, seed, failures = time.monotonic() + run, first, []
+    while time.monotonic() < until and len(failures) < 5:
+        found = life(directory, seed, steps)
+        if found:
+            failures.append(f"--first {seed}: {found}")
         seed += 1
-    print(f"up to {seed}")
+    return {"failures": failures, "seeds": seed - first}
+
+
+def life(directory: Path, seed: int, steps: int) -> str:
+    """What went wrong, after the last calls."""
+    with tempfile.TemporaryDirectory(dir=directory) as place:
+        one = None
+        try:
+            one = Life(seed, Path(place) / "db")
+            one.live(steps)
+        except Exception:
+            return "\n".join([*([] if one is None else one.log[-40:]), traceback.format_exc()])
+    return ""
+
+
+if __name__ == "__main__":
+    main(lives, first=1, run=60.0, steps=80)
