@@ -29,17 +29,13 @@ def _end(what: str) -> str:
     return ")" if "(" in what else ""
 
 
-def _is_storable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a part of a character, as of a file's name that is no text
-        return False
-    return True
-
-
 def check_consumer(given: Any, longest: int) -> None:
     """Raise TypeError or ValueError unless *given* is a name of 1 to *longest* bytes."""
     if not isinstance(given, str):
         raise TypeError(f"consumer={shortened(given)}: expected a name, which is a text")
-    if not (_is_storable(given) and 0 < len(given.encode()) <= longest):
+    try:
+        size = len(given.encode())
+    except UnicodeEncodeError:  # a part of a character, as of a file's name that is no text
+        size = 0
+    if not 0 < size <= longest:
         raise ValueError(f"consumer={shortened(given)}: expected a name of 1 to {longest} bytes in UTF-8")

@@ -64,27 +64,14 @@ class Layout:
         self.entries: list[Entry] = sorted(entries, key=lambda entry: (-entry.align, entry.size, entry.id))
         self.offsets: dict[str, int] = {}
         """Where each reference lies."""
-        end = 4
-        for entry in self.entries:
-            entry.offset = end
-            end += entry.size
-            if not entry.kind:
-                self.offsets[entry.field.name] = entry.offset
-        self.inline = end
-        codes = "".join(entry.code for entry in self.entries)
+        self.inline = self._place()
+        codes = self.codes = "".join(entry.code for entry in self.entries)
         references = [field for field in table.fields if not field.in_place]
         self.tail = [field for field in references if not pinned_length(field)]
         self.tail.sort(key=lambda field: (not reaches_eight(field.node), field.id))
         self.pinned: dict[str, int] = {}
         """How far behind its reference each thing of a constant length lies: always at the same distance."""
-        self.codes = codes
-        for field in references:
-            length = pinned_length(field)
-            if length:
-                pad = -end % 4
-                self.pinned[field.name] = end + pad - self.offsets[field.name]
-                self.codes += f"{pad}xI{length}s"
-                end += pad + 4 + length
+        end = self._pin(references)
         eight = self.align == 8 if not self.tail else reaches_eight(self.tail[0].node)
         settles = bool(self.tail) and _settles(self.tail[0])
         self.fixed = end + (-end % (8 if eight and not settles else 4))
@@ -110,6 +97,28 @@ class Layout:
         if joint:
             self.codes += "I"
         self.unpack = struct.Struct(f"<i{self.codes if joint or self.pinned else codes}")
+
+    def _place(self) -> int:
+        """Give each entry its offset. Returns where the last one ends."""
+        end = 4
+        for entry in self.entries:
+            entry.offset = end
+            end += entry.size
+            if not entry.kind:
+                self.offsets[entry.field.name] = entry.offset
+        return end
+
+    def _pin(self, references: Iterable[Field]) -> int:
+        """Place what is of a constant length right behind the entries. Returns where the last one ends."""
+        end = self.inline
+        for field in references:
+            length = pinned_length(field)
+            if length:
+                pad = -end % 4
+                self.pinned[field.name] = end + pad - self.offsets[field.name]
+                self.codes += f"{pad}xI{length}s"
+                end += pad + 4 + length
+        return end
 
     def vtable(self, mask: int) -> bytes:
         """The vtable of a table with those optional fields whose bits are in *mask*."""
