@@ -315,6 +315,11 @@ class _Check:
             for check in checks:
                 check.blind = True  # what the index should have for it is not known
             return
+        if storage.keyed and storage.key_field is not None:
+            try:
+                storage.key_field.check(name, key, value)
+            except errors.EncodeError as error:
+                self._problem("record", str(error), table=name, key=shortened(key))
         primary = raw_key[len(storage.prefix) :]
         for check in checks:
             check.record(key, primary, value, storage)

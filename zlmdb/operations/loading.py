@@ -416,6 +416,8 @@ def _entered(filling: Filling, section: Section) -> tuple[Optional[Slot], Keyspa
         header.get("model"),
         **_of_shape(section.name, header.get("shape")),
     )
+    if store.layout != "tables":
+        slot.keyed = None
     return slot, filling.table(slot)
 
 

@@ -220,6 +220,7 @@ class _Salvage:
             )
         self._note_links(slot.name, slot.indexes)
         slot.indexes, slot.building, slot.referred = {}, {}, []
+        slot.keyed = None  # bits of records may have flipped
         if slot.feed is not None and slot.has_feed:
             from ..feed.log import LOST  # late: few programs use a feed
 
@@ -375,6 +376,7 @@ class _Salvage:
                 self.report._lose("catalogue", key, str(error))
                 continue
             slot.indexes, slot.building, slot.referred = {}, {}, []
+            slot.keyed = None
             keyspace = self.filler.table(slot)
             names[number] = table
             codecs = self._codecs(slot, keyspace)

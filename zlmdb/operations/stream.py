@@ -43,7 +43,7 @@ from .undeclaredindexes import entries as read_entries
 from .undeclaredindexes import index_storage
 
 VERSION = 1
-SHAPE = ("fields", "history", "unsettled", "key_field", "was")
+SHAPE = ("fields", "history", "unsettled", "key_field", "keyed", "was")
 """Attributes of a `Slot`: what the file says of the shape of records, and of its past."""
 MAX_LINE = 512 << 20
 """The bytes that a line may have, unless told otherwise: one of a value of 384 MiB."""

@@ -93,6 +93,8 @@ def record(store: Store, slot: Slot, declared: Declaration, found: Verdict, *, n
     slot.key, slot.value = store.traits.codec(declared.key).name, declared.value.name
     slot.model = declared.value.model
     slot.key_field = None if declared.key_field is None else declared.key_field.path
+    if slot.key_field is None:
+        slot.keyed = None
     slot.add_to_history(declared.fingerprint)
     if declared.fields is None or found.refused or found.unwritable:
         return

@@ -131,6 +131,9 @@ def _make(making: FileChange, declared: Declaration) -> Optional[Slot]:
     reading = None if new else former_reader(store, slot, declared, found)
     slot.indexes = dict(stored_indexes(slot, declared))
     record(store, slot, declared, found, new=new)
+    if new and store.layout == "tables" and slot.uuid is None and slot.key_field is not None:
+        # No classic map opens it. Programs that do not declare it keep to it, too, unless it is in a nested model.
+        slot.keyed = "." not in slot.key_field or None
     handle = open_handle(catalogue.keyspace(slot).space, making.open_space)
     if declared.feed is not None or slot.has_feed:
         begin_feed(making, slot, txn.stat(handle)["entries"] if handle is not None else 0)

@@ -38,6 +38,7 @@ def storage_of(
     value = store.traits.codec(declared.value) if value is None else value
     storage = Storage(declared.name, space, keyspace.prefix, key, value, size)
     storage.key_field = declared.key_field
+    storage.keyed = slot.keyed is True and declared.key_field is not None and declared.key_field.path == slot.key_field
     storage.number = 0 if absent else slot.number
     storage.alone = not keyspace.prefix
     storage.model = declared.model, declared.names

@@ -30,10 +30,11 @@ class Slot:
     class names, for information. *records*: the bytes from which it was read. *fields* describes the fields of the
     values' models (`values.description`), None if they are not recorded; *history* names the declarations that the
     table has had, the latest one last; *unsettled* is the migration that has stored records of a shape which the next
-    one has to complete; *key_field* is the field of the values that is their key; *was* are former names; *referred*
-    names the links to its records, each as a table and its link. *feed*: ``{"after": number}``, if the changes of the
-    table are recorded; its first change was the one after *number*. With ``"ended"`` they were recorded. *building*
-    says of each index that does not have all entries yet how far it is: ``{"after": primary key, "records": number}``.
+    one has to complete; *key_field* is the field of the values that is their key, and *keyed* says that it has been so
+    since the table was empty; *was* are former names; *referred* names the links to its records, each as a table and
+    its link. *feed*: ``{"after": number}``, if the changes of the table are recorded; its first change was the one
+    after *number*. With ``"ended"`` they were recorded. *building* says of each index that does not have all entries
+    yet how far it is: ``{"after": primary key, "records": number}``.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Slot:
         history: Sequence[str] = (),
         unsettled: Optional[str] = None,
         key_field: Optional[str] = None,
+        keyed: Optional[bool] = None,
         was: Sequence[str] = (),
         referred: Sequence[Sequence[str]] = (),
         feed: Optional[dict[str, Any]] = None,
@@ -73,6 +75,7 @@ class Slot:
         self.history = list(history)
         self.unsettled = unsettled
         self.key_field = key_field
+        self.keyed = keyed
         self.was = list(was)
         self.referred = referred
         self.feed = feed
@@ -94,7 +97,7 @@ class Slot:
         """The part that zlmdb 26 does not store, as a catalogue record."""
         record = {"key": self.key, "value": self.value, "model": self.model, "indexes": self.indexes,
                   "fields": self.fields, "history": self.history, "unsettled": self.unsettled,
-                  "key_field": self.key_field, "was": self.was, "referred": self.referred,
+                  "key_field": self.key_field, "keyed": self.keyed, "was": self.was, "referred": self.referred,
                   "feed": self.feed, "building": self.building}  # fmt: skip
         return {name: entry for name, entry in record.items() if entry not in (None, {}, [], ())}
 

@@ -152,6 +152,7 @@ class Storage(Generic[K, V]):
         self.model: Optional[tuple[Any, Optional[Mapping[str, Any]]]] = None
         self.key_type: Any = Any
         self.key_field: Optional[KeyField] = None
+        self.keyed = False  # whether that is certain of all records in the file
         self.lower = prefix
         self.upper = after(prefix) if prefix else TOP
         skip = len(prefix)

@@ -32,7 +32,7 @@ from .accessreads import AccessReads
 from .cachedplans import cached_plan_of
 from .cachedscans import scanned_lists
 from .covered import FIRST_BLOCK, Cover, Covered, Uncolumned, cover_of
-from .indexfacts import index_facts, key_facts
+from .indexfacts import index_facts, key_facts, key_field_facts
 from .keylookups import PickedScan, StagedScan, most_of, total_of
 from .orderscans import TOTAL, can_try, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
@@ -439,7 +439,7 @@ class Running:
         known: Optional[Known] = self.programs.known
         if known is None or known.state != state:
             found = [self._facts_of(bound.storage) for bound in state.kept if not bound.storage.building]
-            found.append(self._facts_of(None))
+            found += (self._facts_of(None), key_field_facts(self.storage, self.programs.following))
             known = self.programs.known = Known(state, [one for one in found if one is not None], {}, {}, {})
         return known
 
