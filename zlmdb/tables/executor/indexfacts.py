@@ -43,7 +43,7 @@ def key_facts(storage: Storage[Any, Any]) -> Optional[IndexFacts]:
 def key_field_facts(storage: Storage[Any, Any], following: Following) -> Optional[IndexFacts]:
     """The primary key as an index of the field that it is in; None if the planner must not use it."""
     kinds = _kinds(storage.key)
-    if not storage.keyed or storage.key_field is None or kinds is None or len(kinds) > 1 or not storage.key.sorts:
+    if not storage.keyed or storage.key_field is None or kinds is None or len(kinds) != 1 or not storage.key.sorts:
         return None
     part = None if isinstance(storage.key, TupleKey) else _part(following, storage.key_field.path, (), kinds[0])
     return None if part is None or not part.present else IndexFacts(KEY, (part,), unique=True)
