@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +19,7 @@ from unittest import mock
 import zlmdb
 from zlmdb.cache import cache, entry, pending, state, use
 
-from .command import forked, main
+from .command import by_seeds, forked, main
 
 START = 1e9
 
@@ -312,13 +311,7 @@ class Life:
 
 def lives(directory: Path, first: int = 1, run: float = 60.0, steps: int = 150) -> dict[str, Any]:
     """Random calls of a cache, from the seed FIRST on, for RUN seconds, each of STEPS steps."""
-    until, seed, failures = time.monotonic() + run, first, []
-    while time.monotonic() < until and len(failures) < 5:
-        found = life(directory, seed, steps)
-        if found:
-            failures.append(f"--first {seed}: {found}")
-        seed += 1
-    return {"failures": failures, "seeds": seed - first}
+    return by_seeds(lambda seed: life(directory, seed, steps), first, run)
 
 
 def life(directory: Path, seed: int, steps: int) -> str:

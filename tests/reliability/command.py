@@ -21,6 +21,17 @@ import zlmdb
 from tests.loud.sitecustomize import install as loud
 
 
+def by_seeds(life: Callable[[int], str], first: int, run: float) -> dict[str, Any]:
+    """Call *life* with the seeds from *first* on, for *run* seconds or until five have failed: it says what failed."""
+    until, seed, failures = time.monotonic() + run, first, []
+    while time.monotonic() < until and len(failures) < 5:
+        found = life(seed)
+        if found:
+            failures.append(f"--first {seed}: {found}")
+        seed += 1
+    return {"failures": failures, "seeds": seed - first}
+
+
 def main(work: Callable[..., dict[str, Any]], **options: Any) -> None:
     """Run *work* with the options of the command line and print what it found; exit status 1 for failures.
 
