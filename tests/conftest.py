@@ -17,6 +17,7 @@ from zlib import crc32
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
+from newcomers import blog, books, magazine, notebook, planner, shop, t  # noqa: F401 - fixtures
 
 import zlmdb
 from tests import toy_engine, waiters

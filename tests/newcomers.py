@@ -1,11 +1,14 @@
-"""Models, tables and schemas as newcomers write them, for the tests of what they get wrong."""
+"""Models, tables, schemas and databases as newcomers write them, for the tests of what they get wrong."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from typing import Optional
+from datetime import date, datetime, timezone
+from typing import Any, Optional
 from uuid import UUID
+
+import pytest
 
 import zlmdb
 
@@ -155,3 +158,60 @@ class Accounts(zlmdb.Table[int, Account], key="id"):
 class Books(zlmdb.Schema):
     users: Accounts
     texts: zlmdb.Table[str, str]
+
+
+# -- databases of them, in memory; untyped, as what is tried with them is nothing that a type checker lets pass --------
+
+
+@pytest.fixture
+def notebook() -> Iterator[Any]:
+    with zlmdb.open(None, Notebook) as database:
+        with database.write() as t:
+            t.notes.update({1: Note("One", 3), 2: Note("Two", 1, datetime(2030, 1, 1, tzinfo=timezone.utc))})
+        yield database
+
+
+@pytest.fixture
+def planner() -> Iterator[Any]:
+    with zlmdb.open(None, Planner) as database:
+        with database.write() as t:
+            t.tasks.update({1: Task("One", 3), 2: Task("Two", 1)})
+        yield database
+
+
+@pytest.fixture
+def books() -> Iterator[Any]:
+    with zlmdb.open(None, Books) as opened:
+        yield opened
+
+
+@pytest.fixture
+def blog() -> Iterator[Any]:
+    with zlmdb.open(None, Blog) as database:
+        with database.write() as t:
+            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
+        yield database
+
+
+@pytest.fixture
+def shop() -> Iterator[Any]:
+    with zlmdb.open(None, Shop) as database:
+        with database.write() as t:
+            t.users.add(Customer("Ann", "ann@x", 31))
+            t.users.add(Customer("Bob", "bob@x"))
+        yield database
+
+
+@pytest.fixture
+def t() -> Iterator[Any]:
+    with zlmdb.open(None, Club) as db:
+        with db.write() as t:
+            t.users.add(Member("Ann", 31))
+        with db.read() as t:
+            yield t
+
+
+@pytest.fixture
+def magazine() -> Iterator[Any]:
+    with zlmdb.open(None, Magazine) as magazine:
+        yield magazine

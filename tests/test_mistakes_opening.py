@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from types import new_class
 from typing import Any
 
 import pytest
-from newcomers import Account, Books, Note, Notebook, Planner, Task
+from newcomers import Account, Books, Notebook, Planner, Task
 
 import zlmdb
 from zlmdb.values.base import library
-
-
-@pytest.fixture
-def notebook() -> Iterator[Any]:
-    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
-    with zlmdb.open(None, Notebook) as database:
-        with database.write() as t:
-            t.notes.update({1: Note("One", 3), 2: Note("Two", 1, datetime(2030, 1, 1, tzinfo=timezone.utc))})
-        yield database
 
 
 def test_a_file_of_something_else_is_shown_as_text(tmp_path: Path) -> None:
@@ -104,14 +93,6 @@ def test_a_database_lists_what_it_has_only_and_says_of_its_own_tables_where_they
         getattr(notebook, "raed")  # noqa: B009
 
 
-@pytest.fixture
-def planner() -> Iterator[Any]:
-    with zlmdb.open(None, Planner) as database:
-        with database.write() as t:
-            t.tasks.update({1: Task("One", 3), 2: Task("Two", 1)})
-        yield database
-
-
 ByText = zlmdb.Table[str, Task]
 
 
@@ -169,12 +150,6 @@ def test_what_the_package_lacks_gets_no_second_suggestion() -> None:
         _ = ANY.Lock
     assert "".join(traceback.format_exception_only(AttributeError, caught.value)).endswith("of the documentation\n")
     assert getattr(caught.value, "obj", None) is None
-
-
-@pytest.fixture
-def books() -> Iterator[Any]:
-    with zlmdb.open(None, Books) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

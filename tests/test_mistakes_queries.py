@@ -15,33 +15,16 @@ from uuid import UUID
 import pytest
 from newcomers import (
     Article,
-    Blog,
-    Books,
     Club,
-    Customer,
     Customers,
-    Magazine,
     Member,
     Note,
-    Notebook,
     Person,
-    Planner,
-    Post,
-    Shop,
     Task,
 )
 
 import zlmdb
 from zlmdb import desc
-
-
-@pytest.fixture
-def notebook() -> Iterator[Any]:
-    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
-    with zlmdb.open(None, Notebook) as database:
-        with database.write() as t:
-            t.notes.update({1: Note("One", 3), 2: Note("Two", 1, datetime(2030, 1, 1, tzinfo=timezone.utc))})
-        yield database
 
 
 def test_methods_of_selections_are_named_where_tables_and_indexes_lack_them(notebook: Any) -> None:
@@ -94,14 +77,6 @@ def test_values_without_an_order_are_answered_with_what_to_sort_by(notebook: Any
 
         with pytest.raises(TypeError, match="^'<' not supported between"):
             t.notes.order_by(lambda n: own(n)).all()
-
-
-@pytest.fixture
-def planner() -> Iterator[Any]:
-    with zlmdb.open(None, Planner) as database:
-        with database.write() as t:
-            t.tasks.update({1: Task("One", 3), 2: Task("Two", 1)})
-        yield database
 
 
 def test_the_traceback_of_a_mistake_in_a_query_ends_at_its_line(planner: Any) -> None:
@@ -167,14 +142,6 @@ def test_views_and_pages_show_their_rows(planner: Any) -> None:
         assert repr(t.tasks.items()) == repr(t.tasks.select())
         assert repr(t.tasks.fields(lambda task: task.name).page(1)) == "<Page ['One'], and more>"
         assert repr(t.tasks.fields(lambda task: task.name).page(2)) == "<Page ['One', 'Two']>"
-
-
-@pytest.fixture
-def blog() -> Iterator[Any]:
-    with zlmdb.open(None, Blog) as database:
-        with database.write() as t:
-            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
-        yield database
 
 
 @pytest.mark.parametrize("kind", ["table", "index", "selection", "condition"])
@@ -320,15 +287,6 @@ def test_a_text_that_is_the_name_of_a_field_may_be_what_a_record_sorts_or_groups
         assert t.people.select().keys().max() == 2
 
 
-@pytest.fixture
-def shop() -> Iterator[Any]:
-    with zlmdb.open(None, Shop) as database:
-        with database.write() as t:
-            t.users.add(Customer("Ann", "ann@x", 31))
-            t.users.add(Customer("Bob", "bob@x"))
-        yield database
-
-
 CLASS: Any = Customers
 
 
@@ -405,15 +363,6 @@ def test_none_in_an_aggregate_of_groups_is_told_as_in_one_of_all(shop: Any, into
         t.users.group_by(lambda u: u.email[3:], into)
 
 
-@pytest.fixture
-def t() -> Iterator[Any]:
-    with zlmdb.open(None, Club) as db:
-        with db.write() as t:
-            t.users.add(Member("Ann", 31))
-        with db.read() as t:
-            yield t
-
-
 WANTED = "Bob"
 
 
@@ -480,13 +429,6 @@ def test_a_time_without_a_zone_that_the_function_makes_is_told_with_the_record()
             t.times.where(lambda time: time > datetime.now()).count()
 
 
-@pytest.fixture
-def magazine() -> Iterator[Any]:
-    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
-    with zlmdb.open(None, Magazine) as magazine:
-        yield magazine
-
-
 def test_a_field_that_may_be_none_sorts_the_other_way_round_where_the_condition_excludes_none(magazine: Any) -> None:
     """`tests/typing/api.py` has it for the checkers, which cannot know of the condition."""
     with magazine.write() as t:
@@ -511,12 +453,6 @@ def test_conditions_of_another_query_language_are_answered_with_those_of_python(
 ) -> None:
     with magazine.read() as t, pytest.raises(TypeError, match=said):
         t.posts.where(asked)
-
-
-@pytest.fixture
-def books() -> Iterator[Any]:
-    with zlmdb.open(None, Books) as opened:
-        yield opened
 
 
 def test_two_functions_to_order_by_are_answered_with_a_tuple(books: Any) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import new_class
 from typing import Any
 
 import pytest
-from newcomers import Blog, Planner, Post, Task, Waiting
+from newcomers import Waiting
 
 import zlmdb
 
@@ -27,14 +26,6 @@ def test_a_queue_without_a_type_is_refused() -> None:
         zlmdb.open(None, Derived)
 
 
-@pytest.fixture
-def planner() -> Iterator[Any]:
-    with zlmdb.open(None, Planner) as database:
-        with database.write() as t:
-            t.tasks.update({1: Task("One", 3), 2: Task("Two", 1)})
-        yield database
-
-
 def test_a_worker_without_a_function_is_refused(planner: Any) -> None:
     with pytest.raises(TypeError, match=r"got 'jobs': Worker\(db, lambda t: t\.jobs\)"):
         zlmdb.Worker(planner, "jobs")  # type: ignore[arg-type]
@@ -49,14 +40,6 @@ def test_attempts_that_are_no_number_are_named() -> None:
     for attempts in ("3", 0):
         with pytest.raises(ValueError, match=rf"^attempts={attempts!r}: expected an int, 1 or more"):
             new_class("Jobs", (zlmdb.Queue[str],), {"attempts": attempts})
-
-
-@pytest.fixture
-def blog() -> Iterator[Any]:
-    with zlmdb.open(None, Blog) as database:
-        with database.write() as t:
-            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
-        yield database
 
 
 def test_a_worker_that_is_iterated_over_is_answered_with_a_loop(blog: Any) -> None:

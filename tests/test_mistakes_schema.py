@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import new_class
 from typing import Any, ClassVar, Optional, Union
 
 import pytest
-from newcomers import Account, Article, Blog, Books, Customers, Note, Notes, Person, Post, Posts, Task, Waiting
+from newcomers import Account, Article, Customers, Note, Notes, Person, Post, Posts, Task, Waiting
 
 import zlmdb
 
@@ -97,14 +96,6 @@ def test_a_link_to_a_class_of_records_is_answered_with_that_of_the_table() -> No
     link: Any = zlmdb.ForeignKey[Task]("stars")  # type: ignore[type-var]
     with pytest.raises(TypeError, match=r"leads to Task, .* but Indexed: name the class of the table, not that of its"):
         zlmdb.open(None, _with(link))
-
-
-@pytest.fixture
-def blog() -> Iterator[Any]:
-    with zlmdb.open(None, Blog) as database:
-        with database.write() as t:
-            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
-        yield database
 
 
 def test_tables_may_have_the_names_that_are_answered() -> None:
@@ -257,12 +248,6 @@ def test_a_name_that_only_type_checkers_import_is_told_as_such() -> None:
 
     with pytest.raises(TypeError, match=r"'Book' is not defined. Define or import .*, not for type checkers only"):
         zlmdb.open(None, Authors)
-
-
-@pytest.fixture
-def books() -> Iterator[Any]:
-    with zlmdb.open(None, Books) as opened:
-        yield opened
 
 
 class Peer(zlmdb.Table[int, Account]):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import date
 from functools import cached_property
 from typing import Any, ClassVar, Optional
 
@@ -15,18 +15,11 @@ import pytest
 from newcomers import (
     Account,
     Article,
-    Blog,
-    Books,
-    Club,
-    Customer,
-    Magazine,
-    Member,
     Note,
     Notebook,
     Notes,
     Numbered,
     Post,
-    Shop,
 )
 
 import zlmdb
@@ -34,15 +27,6 @@ import zlmdb
 
 class Jobs(Notebook):
     jobs: zlmdb.Queue[str]
-
-
-@pytest.fixture
-def notebook() -> Iterator[Any]:
-    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
-    with zlmdb.open(None, Notebook) as database:
-        with database.write() as t:
-            t.notes.update({1: Note("One", 3), 2: Note("Two", 1, datetime(2030, 1, 1, tzinfo=timezone.utc))})
-        yield database
 
 
 def test_what_a_shell_shows_is_what_one_wrote(notebook: Any) -> None:
@@ -176,14 +160,6 @@ def test_what_takes_no_arguments_says_how_a_condition_or_a_key_is_asked_for(note
             t.notes.select(lambda note: note.stars > 1)
         with pytest.raises(TypeError, match=r"got 'stars'; write `lambda v: v\.stars`$"):
             t.notes.order_by("stars")
-
-
-@pytest.fixture
-def blog() -> Iterator[Any]:
-    with zlmdb.open(None, Blog) as database:
-        with database.write() as t:
-            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
-        yield database
 
 
 @pytest.mark.parametrize(
@@ -426,15 +402,6 @@ def test_a_key_of_which_there_is_no_next_one_is_not_made_up(table: str) -> None:
         assert len(t[table]) == 0
 
 
-@pytest.fixture
-def shop() -> Iterator[Any]:
-    with zlmdb.open(None, Shop) as database:
-        with database.write() as t:
-            t.users.add(Customer("Ann", "ann@x", 31))
-            t.users.add(Customer("Bob", "bob@x"))
-        yield database
-
-
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -463,15 +430,6 @@ def test_the_end_of_a_block_says_what_a_table_has(shop: Any) -> None:
         t.users.where(lambda u: u.age == 31).change(age=32)
 
 
-@pytest.fixture
-def t() -> Iterator[Any]:
-    with zlmdb.open(None, Club) as db:
-        with db.write() as t:
-            t.users.add(Member("Ann", 31))
-        with db.read() as t:
-            yield t
-
-
 ANY: Any = zlmdb
 
 
@@ -494,13 +452,6 @@ ANY: Any = zlmdb
 def test_methods_of_others_are_answered_with_what_to_write(t: Any, asked: Any, said: str) -> None:
     with pytest.raises(AttributeError, match=said):
         asked(t)
-
-
-@pytest.fixture
-def magazine() -> Iterator[Any]:
-    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
-    with zlmdb.open(None, Magazine) as magazine:
-        yield magazine
 
 
 @pytest.mark.parametrize(
@@ -542,12 +493,6 @@ def test_ignoring_conflicts_is_answered_with_the_method_that_keeps_records(magaz
         said = r"'ignore_conflicts'$"
     with pytest.raises(TypeError, match=said), magazine.write() as t:
         t.posts.put_many([(1, Article("a"))], ignore_conflicts=True)
-
-
-@pytest.fixture
-def books() -> Iterator[Any]:
-    with zlmdb.open(None, Books) as opened:
-        yield opened
 
 
 def test_an_id_that_no_store_gives_is_not_answered_with_how_to_lose_a_record(books: Any) -> None:

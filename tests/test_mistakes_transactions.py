@@ -11,33 +11,19 @@ import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from newcomers import (
-    Books,
     Club,
-    Customer,
     Member,
     Note,
     Notebook,
-    Planner,
-    Shop,
     Task,
 )
 
 import zlmdb
-
-
-@pytest.fixture
-def notebook() -> Iterator[Any]:
-    """A database in memory; untyped, as these uses are none that a type checker lets pass."""
-    with zlmdb.open(None, Notebook) as database:
-        with database.write() as t:
-            t.notes.update({1: Note("One", 3), 2: Note("Two", 1, datetime(2030, 1, 1, tzinfo=timezone.utc))})
-        yield database
 
 
 def test_a_second_writer_of_a_thread_is_answered_with_the_first_one(notebook: Any, tmp_path: Path) -> None:
@@ -225,14 +211,6 @@ def test_what_is_no_function_is_not_run(notebook: Any, method: str) -> None:
             asyncio.run(use(given))
 
 
-@pytest.fixture
-def planner() -> Iterator[Any]:
-    with zlmdb.open(None, Planner) as database:
-        with database.write() as t:
-            t.tasks.update({1: Task("One", 3), 2: Task("Two", 1)})
-        yield database
-
-
 def test_a_write_awaited_inside_a_write_block_is_refused_and_not_waited_for(planner: Any) -> None:
     async def main() -> None:
         worker = zlmdb.Worker(planner, lambda t: t.jobs)
@@ -252,15 +230,6 @@ def test_a_block_that_was_not_begun_shows_how_to_begin_it(planner: Any) -> None:
     with planner.write() as t:
         assert repr(t.tasks.edit(1)) == "<a block: write `with table.edit(key) as record:`>"
         assert repr(t.tasks.select().edit()) == "<a block: write `with selection.edit() as records:`>"
-
-
-@pytest.fixture
-def shop() -> Iterator[Any]:
-    with zlmdb.open(None, Shop) as database:
-        with database.write() as t:
-            t.users.add(Customer("Ann", "ann@x", 31))
-            t.users.add(Customer("Bob", "bob@x"))
-        yield database
 
 
 @pytest.mark.parametrize(
@@ -283,15 +252,6 @@ def test_a_table_of_a_file_that_is_open_without_a_schema_is_answered_with_its_na
         )
         with pytest.raises(AttributeError, match=named), shop.read() as t:
             _ = t.users  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def t() -> Iterator[Any]:
-    with zlmdb.open(None, Club) as db:
-        with db.write() as t:
-            t.users.add(Member("Ann", 31))
-        with db.read() as t:
-            yield t
 
 
 def test_a_table_of_a_database_without_a_schema_is_answered_with_the_block(tmp_path: Path) -> None:
@@ -324,12 +284,6 @@ def test_rows_for_async_for_say_so_to_a_loop_and_to_await() -> None:
         with pytest.raises(TypeError, match="write `async for row in db.arows"):
             asyncio.run(awaited(db))
         assert asyncio.run(read(db, False)) == asyncio.run(read(db, True)) == ["Ann", ["Bob"]]
-
-
-@pytest.fixture
-def books() -> Iterator[Any]:
-    with zlmdb.open(None, Books) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

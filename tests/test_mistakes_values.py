@@ -6,13 +6,12 @@ import enum
 import sys
 import typing
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass, field, make_dataclass
 from datetime import datetime
 from typing import Any, Optional
 
 import pytest
-from newcomers import Blog, Moment, Post, Task
+from newcomers import Moment, Post, Task
 
 import zlmdb
 from zlmdb.values import serializer
@@ -24,14 +23,6 @@ def test_plain_data_that_does_not_fit_is_called_the_value() -> None:
     told = r"^the cache, key 'task': the value: expected plain data"
     with zlmdb.Cache(None) as cache, pytest.raises(zlmdb.EncodeError, match=told):
         cache["task"] = Task("One")
-
-
-@pytest.fixture
-def blog() -> Iterator[Any]:
-    with zlmdb.open(None, Blog) as database:
-        with database.write() as t:
-            t.posts.update({1: Post("One", 3, [7]), 2: Post("Two")})
-        yield database
 
 
 def test_a_member_of_another_type_than_the_elements_is_named_before_the_list(blog: Any) -> None:
