@@ -489,7 +489,7 @@ _FLATC_TYPES = (
 _LEAVES: dict[Any, Any] = {
     str: lambda: Text("str", "type($) is str", plain=True),
     bytes: lambda: Blob("bytes", "type($) is bytes"),
-    UUID: lambda: Blob("UUID", "type($) is UUID", '$.int.to_bytes(16, "big")', "make_uuid($)", length=16),
+    UUID: lambda: Blob("UUID", "type($) is UUID", '$.int.to_bytes(16, "big")', "uuid_from_bytes($)", length=16),
     datetime: lambda: Scalar("datetime", I64, "type($) is datetime and is_aware($)", "micros($ - EPOCH)", INSTANT),
     timedelta: lambda: Scalar("timedelta", I64, "type($) is timedelta", "micros($)", DURATION),
     time: lambda: Scalar("time", I64, "type($) is time and $.tzinfo is None", "day_micros($)", "day_time($)"),

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Callable, NoReturn
-from uuid import UUID, SafeUUID
+from uuid import UUID
 
+from ...keys.uuids import uuid_from_bytes
 from ..depth import DEPTH
 from .markers import BOOL, FLOATS, INTEGERS
 
@@ -76,19 +77,6 @@ def day_time(number: int) -> time:
     seconds, fraction = divmod(number, 1000000)
     minutes, second = divmod(seconds, 60)
     return time(*divmod(minutes, 60), second, fraction)
-
-
-_new, _from_bytes, _unknown = object.__new__, int.from_bytes, SafeUUID.unknown
-_slots: Any = UUID  # a UUID refuses to be changed, its slots do not
-_set_int, _set_is_safe = _slots.int.__set__, _slots.is_safe.__set__
-
-
-def make_uuid(data: bytes) -> UUID:
-    """The UUID of 16 bytes. Its own constructor takes three times as long."""
-    value = _new(UUID)
-    _set_int(value, _from_bytes(data, "big"))
-    _set_is_safe(value, _unknown)
-    return value
 
 
 # Writing. Everything begins and ends on a multiple of four bytes.
@@ -420,7 +408,7 @@ VECTORS = [(width, end) for width in NUMBERS for end in ("", "_last") if not end
 """The numbers that vectors are of, and what the names of their functions end in."""
 
 NAMES: Mapping[str, Any] = {
-    **{function.__name__: function for function in (exact, is_aware, micros, day_micros, day_time, make_uuid)},
+    **{function.__name__: function for function in (exact, is_aware, micros, day_micros, day_time, uuid_from_bytes)},
     **{cls.__name__: cls for cls in (UUID, date, datetime, time, timedelta, Decimal)},
     **{function.__name__: function for function in (put_texts, put_strs, put_tables, put_structs, deeper)},
     **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
