@@ -47,6 +47,7 @@ class Model:
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
         """*encode*, but refuses values that *decode* would not return unchanged."""
+        from .checks import Check
         from .depth import TOO_DEEP, too_deep
         from .shapes import is_plain_container
 
@@ -59,8 +60,9 @@ class Model:
 
         bounded = is_plain_container(self.shape)
         encode = encode if bounded else self.shallow(encode)
-        names = {"encode": encode, "refuse": refuse}
-        encode_checked: Encode = self.shape.checker("encode(value)", "refuse(value)", names)
+        check = Check("refuse(value)", {"encode": encode, "refuse": refuse})
+        self.shape.test_value(check)
+        encode_checked: Encode = check.made("encode(value)", self.shape.label)
         if not self.recheck:
             return encode_checked
 

@@ -88,12 +88,6 @@ class Shape:
         """The same for ``value``, where that is all there is to check."""
         self.test(check, "value")
 
-    def checker(self, yes: str, no: str, names: dict[str, Any]) -> Callable[[Any], Any]:
-        """A function of ``value`` that returns *yes* if it fits, else *no*, both expressions that may use *names*."""
-        check = Check(no, names)
-        self.test_value(check)
-        return check.made(yes, self.label)
-
     def children(self) -> Iterable[Shape]:
         """The shapes this one is made of."""
         return ()
