@@ -91,7 +91,7 @@ class Model:
         for field in shape.fields:
             if field.name in fields or not is_sure(field.shape):
                 x = check.variable()
-                check.line(f"{x} = value.{field.name}")
+                check.add(f"{x} = value.{field.name}")
                 field.shape.test(check, x)
         return check.made("encode(value)", shape.label)
 

@@ -276,7 +276,7 @@ class PlainData(Shape):
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
         # What is inside is tested here, too: a call takes as long as the test of a small list.
         cls, item = check.variable(), check.variable()
-        check.line(f"{cls} = type({x})")
+        check.add(f"{cls} = type({x})")
         with check.block(f"if {cls} is not {text} and {cls} not in {scalars}:"):
             with check.block(f"if {cls} is {check.constant(list)}:"), check.loop(f"for {item} in {x}:"):
                 self.test(check, item)
@@ -285,7 +285,7 @@ class PlainData(Shape):
                 with check.loop(f"for {key}, {item} in {x}.items():"):
                     check.refuse_if(f"type({key}) is not {text} and type({key}) not in {check.constant(self._keys)}")
                     self.test(check, item)
-            check.line(f"elif not {fits}: return {check.no}")
+            check.add(f"elif not {fits}: return {check.no}")
 
     def test_key(self, check: Check, x: str) -> None:
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
