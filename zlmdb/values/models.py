@@ -29,12 +29,12 @@ class Model:
     ) -> None:
         """*pack* returns the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
         # Here and not above: programs without model classes need not load dataclasses, decimal and the like.
-        from .describe import describe
+        from .annotations import shape_of
         from .shapes import walk
 
         self.annotation = annotation
         self.name = typename(annotation)
-        self.shape = describe(annotation, form, pack, localns)
+        self.shape = shape_of(annotation, form, pack, localns)
         parts = list(walk(self.shape))
         self.native = all(part.native for part in parts)
         """Whether msgspec's encoder writes the right bytes by itself."""

@@ -235,7 +235,7 @@ _NONE = frozenset({type(None)})
 
 
 class UnionOf(Shape):
-    """One of several types, no two of which look the same when stored (see `describe`)."""
+    """One of several types, no two of which look the same when stored (see `annotations.check_union`)."""
 
     def __init__(self, label: str, members: Sequence[Shape]) -> None:
         self.label = label
