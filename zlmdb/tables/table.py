@@ -107,9 +107,11 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
             if kwargs:
                 raise unknown_options(cls, kwargs) from error
             raise
+        if "_plain" in vars(cls):
+            return  # it was made by `specialised`, of a class that has all of this
+        check_names(cls)
         if feed is not None:
             cls._feed = feed
-        check_names(cls)
         if name is not None:
             cls._table_name = name
         if uuid is not None:
@@ -124,11 +126,10 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
             from .expiry import declare  # late: the records of few tables expire
 
             declare(cls, expires, ttl)
-        if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
-            cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
-            check_body(cls)
-            check_types(cls, Table)
-            cls._plain = cls.__setitem__ is Table.__setitem__
+        cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
+        check_body(cls)
+        check_types(cls, Table)
+        cls._plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self, *given: NoReturn, **named: NoReturn) -> None:
         raise TypeError(
