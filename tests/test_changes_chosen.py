@@ -12,7 +12,7 @@ import pytest
 import zlmdb
 from zlmdb import desc
 from zlmdb.keys.tuples import TupleKey
-from zlmdb.tables import replacing
+from zlmdb.tables import followedchanges
 
 pytestmark = pytest.mark.twice  # what is done does not depend on the version of Python
 
@@ -207,13 +207,13 @@ def test_keys_of_several_fields_are_not_taken_apart_for_each_record(
 
 def test_a_function_that_changes_a_few_records_often_is_followed(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     followed: list[Any] = []
-    original = replacing.replacing
+    original = followedchanges.replacing
 
     def noted(*arguments: Any) -> Any:
         followed.append(original(*arguments))
         return followed[-1]
 
-    monkeypatch.setattr(replacing, "replacing", noted)
+    monkeypatch.setattr(followedchanges, "replacing", noted)
     with filled.write() as t:
         for n in range(30):
             assert t.orders.select(n * 5, n * 5 + 5).change(lambda o: replace(o, note=f"n{n}")) == 5  # noqa: B023

@@ -13,7 +13,7 @@ import pytest
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table, UniqueIndex
-from zlmdb.tables import changing, replacing
+from zlmdb.tables import changing, followedchanges
 
 
 @dataclass
@@ -93,14 +93,14 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def followed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each change was followed."""
     found: list[bool] = []
-    original = replacing.replacing
+    original = followedchanges.replacing
 
     def noted(*arguments: Any) -> Any:
         made = original(*arguments)
         found.append(made is not None)
         return made
 
-    monkeypatch.setattr(replacing, "replacing", noted)
+    monkeypatch.setattr(followedchanges, "replacing", noted)
     return found
 
 
@@ -181,13 +181,13 @@ def test_each_value_captured_counts(db: Any, followed: list[bool]) -> None:
 def test_a_change_that_was_followed_before_is_not_prepared_again(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: list[str] = []
     for name in ("is_bare", "setting_of"):
-        original: Any = getattr(replacing, name)
+        original: Any = getattr(followedchanges, name)
 
         def noted(*arguments: Any, name: str = name, original: Any = original, **options: Any) -> Any:
             prepared.append(name)
             return original(*arguments, **options)
 
-        monkeypatch.setattr(replacing, name, noted)
+        monkeypatch.setattr(followedchanges, name, noted)
     with db.write() as t:
         for years in (3, 4, 5):
             prepared.clear()
@@ -206,8 +206,8 @@ def test_records_whose_indexes_stay_as_they_are_are_written_together(db: Any, mo
             change=lambda table, keys, *values: alone.append(len(keys)) or made.change(table, keys, *values)
         )
 
-    setting = replacing.setting_of
-    monkeypatch.setattr(replacing, "setting_of", noted)
+    setting = followedchanges.setting_of
+    monkeypatch.setattr(followedchanges, "setting_of", noted)
     with db.write() as t:
         for name in ("plain", "frozen", "people", "feed", "unique", "flat"):
             assert getattr(t, name).select().change(lambda p: replace(p, height=p.height + 0.25, boss=None)) == 30

@@ -15,7 +15,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import manyspaces
-from zlmdb.operations.foreign import foreign
+from zlmdb.operations.foreignfile import foreign
 
 from .waiters import in_another_thread
 

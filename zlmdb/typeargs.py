@@ -90,11 +90,15 @@ def field_types(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict
     >>> field_types(Point)
     {'x': <class 'float'>, 'label': <class 'str'>}
     """
+    return {name: present_type(hint) for name, hint in field_hints(model, localns).items()}
+
+
+def field_hints(model: Any, localns: Optional[Mapping[str, Any]] = None) -> dict[str, Any]:
+    """As `field_types`, with what each may be: a type, None, or something that is Annotated."""
     cls = get_origin(model) or model
     if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
         return {}
-    hints = type_hints(cls, {**(localns or {}), **nested_types(cls)})
-    return {name: present_type(hint) for name, hint in hints.items()}
+    return type_hints(cls, {**(localns or {}), **nested_types(cls)})
 
 
 def type_hints(cls: Any, localns: Optional[dict[str, Any]] = None) -> dict[str, Any]:

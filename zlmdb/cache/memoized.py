@@ -232,6 +232,17 @@ def memoized(
         raise TypeError(f"memoize: calling {function!r} gives a generator, which cannot be kept: let it return a list")
     key_of = _keys(function, _name_of(function, name), ignore, key)
     lock = min(checked_seconds("lock", lock, ", that a computation may take"), sys.float_info.max)
+    kind = _computing_in_tasks if any(map(inspect.iscoroutinefunction, kinds)) else _computing
+    made: Any = wraps(function)(kind(cache, function, key_of, expire, tag, lock))
+    made.__cache_key__ = key_of
+    return made
+
+
+def _computing(
+    cache: CachePending[Any, Any], function: Callable[..., Any], key_of: Callable[..., str], expire: Optional[float],
+    tag: Optional[str], lock: float,
+) -> Callable[..., Any]:  # fmt: skip
+    """What looks for the result, waits for whoever computes it, or calls *function*."""
     patience = min(lock, threading.TIMEOUT_MAX)  # callers in one process may wait for each other, and none would end
 
     def compute(*args: Any, **kwargs: Any) -> Any:
@@ -264,8 +275,17 @@ def memoized(
         finally:
             flight.land()
 
-    # As above, step by step: what waits differs in each of them, and a function cannot be of both kinds.
-    async def acompute(*args: Any, **kwargs: Any) -> Any:
+    return compute
+
+
+def _computing_in_tasks(
+    cache: CachePending[Any, Any], function: Callable[..., Any], key_of: Callable[..., str], expire: Optional[float],
+    tag: Optional[str], lock: float,
+) -> Callable[..., Any]:  # fmt: skip
+    """As `_computing`, step by step, of a coroutine function: what waits differs in each of them."""
+    patience = min(lock, threading.TIMEOUT_MAX)  # as above
+
+    async def compute(*args: Any, **kwargs: Any) -> Any:
         found = key_of(*args, **kwargs)
         value = cache._known(found)
         if value is not AGAIN:
@@ -295,6 +315,4 @@ def memoized(
         finally:
             flight.land()
 
-    made: Any = wraps(function)(acompute if any(map(inspect.iscoroutinefunction, kinds)) else compute)
-    made.__cache_key__ = key_of
-    return made
+    return compute

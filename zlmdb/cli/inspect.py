@@ -10,7 +10,7 @@ import click
 
 import zlmdb
 
-from ..operations.foreign import foreign
+from ..operations.foreignfile import foreign
 from ..systems import WINDOWS
 from . import output
 from .contents import for_reading

@@ -39,7 +39,6 @@ R = TypeVar("R")
 
 _PAGE = 256  # changes that are read at once
 _PAGE_BYTES = 4 << 20
-_LONGEST_NAME = 255  # bytes
 _MOST = "the greatest number of changes, 0 or more"
 
 
@@ -59,7 +58,7 @@ class Changes(Generic[K, V]):
         if after is not None:
             check_number(after, "after=", "the number of a change, or 0 for all")
         if consumer is not None:
-            check_consumer(consumer, _LONGEST_NAME)
+            check_consumer(consumer)
         self._db: Database[Any] = db
         self._attribute, self._name = _named(db, table)
         self._consumer = consumer

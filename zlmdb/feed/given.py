@@ -8,6 +8,8 @@ from ..numeric import is_whole
 from ..shown import shortened
 from .change import Change
 
+_LONGEST_NAME = 255  # bytes
+
 
 def check_number(given: Any, what: str, meant: str) -> None:
     """Raise TypeError or ValueError unless *given* is a whole number, 0 or more. *what* is it, as it is *meant*."""
@@ -29,13 +31,13 @@ def _end(what: str) -> str:
     return ")" if "(" in what else ""
 
 
-def check_consumer(given: Any, longest: int) -> None:
-    """Raise TypeError or ValueError unless *given* is a name of 1 to *longest* bytes."""
+def check_consumer(given: Any) -> None:
+    """Raise TypeError or ValueError unless *given* is the name of a consumer."""
     if not isinstance(given, str):
         raise TypeError(f"consumer={shortened(given)}: expected a name, which is a text")
     try:
         size = len(given.encode())
     except UnicodeEncodeError:  # a part of a character, as of a file's name that is no text
         size = 0
-    if not 0 < size <= longest:
-        raise ValueError(f"consumer={shortened(given)}: expected a name of 1 to {longest} bytes in UTF-8")
+    if not 0 < size <= _LONGEST_NAME:
+        raise ValueError(f"consumer={shortened(given)}: expected a name of 1 to {_LONGEST_NAME} bytes in UTF-8")

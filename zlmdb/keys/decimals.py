@@ -32,20 +32,8 @@ class DecimalKey(KeyCodec["Decimal"]):
         from decimal import Decimal
 
         positive = [
-            "1E-999999",
-            "1E-127",
-            "1E-126",
-            "0.01",
-            "0.1",
-            "0.11",
-            "0.9",
-            "1",
-            "1.01",
-            "1.1",
-            "9.99",
-            "10",
-            "12",
-        ]
+            "1E-999999", "1E-127", "1E-126", "0.01", "0.1", "0.11", "0.9", "1", "1.01", "1.1", "9.99", "10", "12",
+        ]  # fmt: skip
         numbers = [*positive, "123", "1E+126", "1E+127", "1.00000000000000000000000000000000001E+999999", "Infinity"]
         negative = [Decimal(f"-{one}") for one in reversed(numbers)]
         return [*negative, Decimal(0), *map(Decimal, numbers)]

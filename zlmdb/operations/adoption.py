@@ -39,19 +39,10 @@ def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, A
     sub-databases that cannot be tables, `ConstraintError` for a file with records outside of sub-databases,
     `WriterTimeout`.
     """
-    with store.reading() as txn:
-        names = list(catalogue_of(store).read(txn))
-    store.open_spaces([name.encode(errors="surrogateescape") for name in names])
-    storages: dict[str, Storage[Any, Any]] = {}
-    for name in names:
-        found = declared[name][1] if name in declared else raw_table(store, name)
-        if found is None or found.file_indexes.unreadable is not None:
-            reason = "another program dropped it" if found is None else found.file_indexes.unreadable
-            raise errors.SchemaMismatch(f"table {name!r}: {reason}; it cannot become a table", table=name)
-        storages[name] = found
+    storages = _storages(store, declared)
 
     def work(txn: Transaction, open_space: OpenSpace) -> int:
-        if txn.stat()["entries"] != len(names):
+        if txn.stat()["entries"] != len(storages):
             raise errors.ConstraintError(
                 f"{store.engine.path!r} has records outside of its sub-databases, or another program makes some just "
                 f"now: a file of zlmdb has only tables; move or delete those records first"
@@ -76,6 +67,23 @@ def adopt(store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, A
     count = store.change(work, timeout=timeout)
     store.layout, store.contents = "tables", None
     return count
+
+
+def _storages(
+    store: Store, declared: Mapping[str, tuple[Declaration, Storage[Any, Any]]]
+) -> dict[str, Storage[Any, Any]]:  # fmt: skip
+    """Where the records of each sub-database are, and their types. Raises `SchemaMismatch`."""
+    with store.reading() as txn:
+        names = list(catalogue_of(store).read(txn))
+    store.open_spaces([name.encode(errors="surrogateescape") for name in names])
+    storages: dict[str, Storage[Any, Any]] = {}
+    for name in names:
+        found = declared[name][1] if name in declared else raw_table(store, name)
+        if found is None or found.file_indexes.unreadable is not None:
+            reason = "another program dropped it" if found is None else found.file_indexes.unreadable
+            raise errors.SchemaMismatch(f"table {name!r}: {reason}; it cannot become a table", table=name)
+        storages[name] = found
+    return storages
 
 
 def _checked(storage: Storage[Any, Any], txn: Transaction, handle: Handle) -> Iterator[tuple[bytes, bytes]]:

@@ -25,7 +25,7 @@ from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..values import from_name as value_from_name
 from . import keyspaces, multicheck
-from .linked import broken_links
+from .brokenlinks import broken_links
 from .progress import Progress, Told, counted, silent
 from .report import CheckReport, Kind, Problem, TableReport
 from .undeclaredindexes import NotComputable, index_storage

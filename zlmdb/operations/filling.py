@@ -19,7 +19,7 @@ from ..store.layout import Layout
 from ..store.slots import Keyspace, Slot
 from ..store.store import OpenSpace, Store
 from .backup import as_private_as, check_room, disk_errors, file_of, flush, publish
-from .linked import check_links
+from .brokenlinks import check_links
 from .temporary import named_as, remains, temporary_directory
 
 R = TypeVar("R")

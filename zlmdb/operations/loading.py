@@ -179,19 +179,7 @@ def _verify(source: _Lines) -> _Checked:
     names: list[str] = []
     slots: list[int] = []
     digest, count, name = hashlib.sha256(), 0, ""
-    first = source.next()
-    if not first:
-        raise errors.DecodeError("the stream is empty: expected what dump writes")
-    header = _parsed(first) if first.startswith(b"{") else {}
-    if header.get("zlmdb") != "dump":
-        raise errors.DecodeError(
-            f"this is no stream of zlmdb: its first line is not that of a dump, but {first[:60]!r}"
-        )
-    if header.get("version") != VERSION:
-        raise errors.DecodeError(
-            f"a stream of version {header.get('version')}, this zlmdb reads {VERSION}: use a newer one"
-        )
-    migrations = _migrations(header)
+    migrations = _begun(source.next())
     for line in source:
         if line.startswith((b'{"k"', b'{"r"', b'{"i"')):
             digest.update(line)
@@ -214,6 +202,22 @@ def _verify(source: _Lines) -> _Checked:
                 raise errors.DecodeError(f"table {name!r} of the stream has changed: its checksum does not match")
             tables, records = tables + 1, records + count
     raise errors.DecodeError("the stream was cut off: its end is missing")
+
+
+def _begun(first: bytes) -> list[dict[str, Any]]:
+    """The migrations of a stream whose *first* line this is. Raises `DecodeError` for a line of no dump."""
+    if not first:
+        raise errors.DecodeError("the stream is empty: expected what dump writes")
+    header = _parsed(first) if first.startswith(b"{") else {}
+    if header.get("zlmdb") != "dump":
+        raise errors.DecodeError(
+            f"this is no stream of zlmdb: its first line is not that of a dump, but {first[:60]!r}"
+        )
+    if header.get("version") != VERSION:
+        raise errors.DecodeError(
+            f"a stream of version {header.get('version')}, this zlmdb reads {VERSION}: use a newer one"
+        )
+    return _migrations(header)
 
 
 def _migrations(header: dict[str, Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from ..tables.links import Link, leads
 from ..tables.removal import delete_alone
 from ..tables.storage import Storage
 from ..tables.table import Table
-from .linked import BrokenLink
+from .brokenlinks import BrokenLink
 from .progress import Progress, Told
 from .report import KEPT
 

@@ -33,7 +33,7 @@ from ..store.store import Store
 from ..tables.storage import Storage
 from ..tables.table import Table
 from ..tables.upkeep import build
-from .linked import check_links
+from .brokenlinks import check_links
 from .progress import Told, counted
 
 if TYPE_CHECKING:

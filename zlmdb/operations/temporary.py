@@ -13,7 +13,8 @@ import secrets
 import shutil
 import stat
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 
 from .. import errors
 from ..directories import NO_ROOM, advising
@@ -22,37 +23,31 @@ from ..systems import fcntl, keep_standard_streams, posix
 _NAME = r"\d+\.[0-9a-f]{8}\.tmp"
 
 
-@contextmanager
-def temporary_file(directory: str, stem: str = "") -> Generator[str, None, None]:
+def temporary_file(directory: str, stem: str = "") -> AbstractContextManager[str]:
     """A block with a new, empty file in *directory* that only its owner may read, removed at the end if it is there.
 
     A child of a fork in the block, which leaves it as well, removes nothing.
     """
-    _remove_remains(directory, stem)
-    with _locked(directory, stem, _new_file) as path:
-        maker = os.getpid()
-        try:
-            yield path
-        finally:
-            if os.getpid() == maker:
-                with suppress(FileNotFoundError):
-                    os.unlink(path)
+    return _temporary(directory, stem, _new_file, _remove_file)
+
+
+def temporary_directory(directory: str, stem: str = "") -> AbstractContextManager[str]:
+    """As `temporary_file`, with a new directory that only its owner may enter."""
+    return _temporary(directory, stem, _new_directory, partial(shutil.rmtree, ignore_errors=True))
 
 
 @contextmanager
-def temporary_directory(directory: str, stem: str = "") -> Generator[str, None, None]:
-    """A block with a new directory in *directory* that only its owner may enter, removed at the end if it is there.
-
-    A child of a fork in the block, which leaves it as well, removes nothing.
-    """
+def _temporary(
+    directory: str, stem: str, make: Callable[[str], None], remove: Callable[[str], object]
+) -> Generator[str, None, None]:
     _remove_remains(directory, stem)
-    with _locked(directory, stem, _new_directory) as path:
+    with _locked(directory, stem, make) as path:
         maker = os.getpid()
         try:
             yield path
         finally:
             if os.getpid() == maker:
-                shutil.rmtree(path, ignore_errors=True)
+                remove(path)
 
 
 @contextmanager
@@ -81,6 +76,11 @@ def _new_file(path: str) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
+def _remove_file(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
 def _new_directory(path: str) -> None:
     os.mkdir(path, 0o700)
 
@@ -93,19 +93,9 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
         try:
             make(path)
         except OSError as error:
-            if error.errno in NO_ROOM:
-                raise errors.DiskError(
-                    f"no room on the disk for a new file in {directory!r} ({error.strerror}): make room, or choose "
-                    f"another path",
-                    path=directory,
-                ) from error
-            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-                with advising(path):
-                    raise
-            raise PermissionError(
-                f"nothing can be written in the directory {directory!r} ({error.strerror}), where a new file is made "
-                f"beside its place: permit this user to write there, or choose another path"
-            ) from error
+            _refuse(directory, error)
+            with advising(path):
+                raise
         if fcntl is None:
             yield path
             return
@@ -118,15 +108,29 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
                 os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
             raise
         try:
-            with suppress(
-                OSError
-            ):  # a file system without locks; shared: it may become an open database before its end
+            # Shared: it may become an open database before its end.
+            with suppress(OSError):  # a file system without locks
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             if _is(path, descriptor):  # else another copy has removed it before it was locked
                 yield path
                 return
         finally:
             os.close(descriptor)
+
+
+def _refuse(directory: str, error: OSError) -> None:
+    """Raise what *error* means if nothing can be made in *directory*: `DiskError` or PermissionError."""
+    if error.errno in NO_ROOM:
+        raise errors.DiskError(
+            f"no room on the disk for a new file in {directory!r} ({error.strerror}): make room, or choose another "
+            f"path",
+            path=directory,
+        ) from error
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        raise PermissionError(
+            f"nothing can be written in the directory {directory!r} ({error.strerror}), where a new file is made "
+            f"beside its place: permit this user to write there, or choose another path"
+        ) from error
 
 
 def _is(path: str, descriptor: int) -> bool:

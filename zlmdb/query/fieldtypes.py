@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Optional, Union
 
 from ..typeargs import UNIONS, annotated_names, nested_types, type_hints
+from ..values.annotations import bound_types, qualifier, renamed
 from ..values.base import is_a, is_free, typename
-from ..values.describe import bound_types, qualifier, renamed
 
 _MAPPINGS: set[Any] = {
     dict,

@@ -249,7 +249,7 @@ class Given(Reads[R_co]):
     @sized
     def page(self, size: int, after: Optional[str] = None) -> Page[R_co]:
         """As of every `Reads`."""
-        return self._selection._page(self._give, self._shown, size, after)
+        return self._selection._page(self._give, size, after)
 
     def _plan(self) -> Plan:
         return self._selection._explained(self._give, self._shown)

@@ -114,12 +114,12 @@ def reader_of(name: str, declared: Declaration) -> Callable[[Any], Any]:
     form: Any = format_of(name)
     if form is None or declared.fields is None or form in _BY_OBJECT:
         return declared.value.decode
+    from ..values.annotations import shape_of
     from ..values.byposition import by_position  # late, as above
-    from ..values.describe import describe
 
     model: Serializer[Any] = of_format(form, declared.model, declared.names)
     plain: Serializer[Any] = of_format(form).unchecked()
-    listed = by_position(describe(declared.model, form, plain.encode, declared.names))
+    listed = by_position(shape_of(declared.model, form, plain.encode, declared.names))
     if listed is None:
         return declared.value.decode if name == declared.value.name else inside(name, model)[1]
     loaded = inside(name, plain)[1]

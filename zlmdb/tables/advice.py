@@ -37,16 +37,12 @@ OF_OTHERS = {
     **dict.fromkeys(("count_documents", "len", "length", "shape", "size"), _LENGTH),
     **dict.fromkeys(("commit", "flush", "sync"), _ENDS),
     "close": "the end of the block closes the table, and `with zlmdb.open(...) as db:`, or db.close(), the database",
-    **dict.fromkeys(
-        ("irange", "cursor", "iterate", "iterator", "iternext", "iteritems", "iterrows", "itertuples", "itervalues"),
-        _RANGE,
-    ),
-    **dict.fromkeys(("itervalues", "range", "scan", "scan_iter", "seek"), _RANGE),
+    **dict.fromkeys(("cursor", "irange", "iterate", "iterator", "iteritems", "iternext", "iterrows"), _RANGE),
+    **dict.fromkeys(("itertuples", "itervalues", "range", "scan", "scan_iter", "seek"), _RANGE),
     **dict.fromkeys(("paginate", "paginator", "pages"), "write .page(count, cursor) of .select() or .where(...)"),
     **dict.fromkeys(("mget", "multi_get"), "write .get_many(keys)"),
-    **dict.fromkeys(
-        ("add_all", "add_many", "bulk_create", "bulk_save_objects", "insert_many", "insert_multiple", "mset"), _PUT_MANY
-    ),
+    **dict.fromkeys(("add_all", "add_many", "bulk_create", "bulk_save_objects", "extend"), _PUT_MANY),
+    **dict.fromkeys(("insert_many", "insert_multiple", "mset"), _PUT_MANY),
     **dict.fromkeys(("filter", "filter_by", "find", "find_all", "objects", "query", "search"), _FIND),
     **dict.fromkeys(("find_one", "first_or_404", "get_by_id", "get_or_404", "get_or_none", "one", "one_or_none"), _ONE),
     **dict.fromkeys(("delete_many", "delete_one", "discard", "drop", "hdel", "remove"), _DELETE),
@@ -67,7 +63,6 @@ OF_OTHERS = {
     "to_csv": "write csv.writer(file).writerows(table.fields(lambda record: (record.name, ...)))",
     "to_json": "write zlmdb.JsonSerializer(Class).encode(record) of each record in .values()",
     **dict.fromkeys(("changes", "on_change", "subscribe", "watch"), "write db.changes('...') outside of the block"),
-    "extend": _PUT_MANY,
     **dict.fromkeys(("agg", "aggregate", "annotate", "groupby", "pivot_table", "value_counts"), _GROUP),
     **dict.fromkeys(("drop_duplicates", "nunique"), "write .fields(lambda record: ...).distinct(), which has .count()"),
     **dict.fromkeys(("dropna", "fillna"), "write .where(lambda record: record.field is not None)"),
@@ -91,8 +86,6 @@ OF_SELECTIONS = {
 _PUT = "write .put(body), which returns the id of the job"
 _CLAIM = "write .claim(), or zlmdb.Worker(db, lambda t: t.jobs).get() outside of the block, which waits for a job"
 _SEVERAL = "several records may have one key of this index: write index[key].values().first(), or .all()"
-
-
 _PUTS = (
     "append", "appendleft", "apply_async", "delay", "enqueue", "insert", "lpush", "publish", "push", "put_nowait",
     "rpush", "schedule", "send", "submit",

@@ -78,7 +78,7 @@ def change(selection: Selection[Any, V], how: Callable[[V], V]) -> int:
     made, changed = selected_of(table), 0
     known = None
     if made is not None and made.change is not None and _is_used_much(how, len(rows)):
-        from .replacing import replacing  # late, as above
+        from .followedchanges import replacing  # late, as above
 
         known = replacing(selection, how)
     with table._txn._statement():

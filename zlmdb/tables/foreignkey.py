@@ -18,7 +18,7 @@ from typing import (
 
 from ..keys import KeyCodec, TupleKey, key_codec
 from ..namedtuples import NamedTuple
-from ..typeargs import nested_types, present_type, type_hints
+from ..typeargs import field_hints, present_type
 from .index import DeclaredIndex
 from .indexview import IndexView
 from .modelfields import has_elements, shown_type
@@ -115,7 +115,10 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
                 f"link {self._name!r}: the keys of {target.class_name} are {target.key.name}, and the link has the "
                 f"fields {', '.join(self._fields)}: name a field for each part of the key"
             )
-        hints = _hints(model, getattr(self._owner, "_locals_seen", None))
+        try:
+            hints = field_hints(model, self._locals)
+        except (NameError, TypeError):  # they are not known
+            hints = {}
         for field, part in zip(self._fields, parts):
             if field in hints:
                 self._check_field(field, hints[field], part, target)
@@ -162,14 +165,3 @@ class ForeignKey(DeclaredIndex[Any], Generic[T_co]):
                 f"leads to: declare both in one zlmdb.Schema"
             )
         return self._target
-
-
-def _hints(model: Any, localns: Any) -> dict[str, Any]:
-    """The types of the fields of a model class; empty where they are not known."""
-    cls: Any = get_origin(model) or model
-    if not isinstance(cls, type) or not hasattr(cls, "__annotations__"):
-        return {}
-    try:
-        return type_hints(cls, {**(localns or {}), **nested_types(cls)})
-    except (NameError, TypeError):
-        return {}

@@ -181,7 +181,7 @@ class Group(Selection[K, V]):
 
         return delete(self)
 
-    def _page(self, give: Give, shown: str, size: int, after: Optional[str]) -> Any:
+    def _page(self, give: Give, size: int, after: Optional[str]) -> Any:
         raise TypeError("page() of a group: ask for pages of the table, by where()")
 
     def _explained(self, give: Give, shown: str) -> Plan:

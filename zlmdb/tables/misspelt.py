@@ -27,7 +27,7 @@ def assigned_to(cls: Any) -> Optional[frozenset[str]]:
     return _assigned_to(cls)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # not on the function above: to mypy a ``type[V]`` is not hashable
 def _assigned_to(cls: Any) -> Optional[frozenset[str]]:
     if all(["__slots__" in vars(base) for base in cls.__mro__[:-1]]):  # they take no other names
         return None

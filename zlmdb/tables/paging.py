@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .selection import Selection
 
 
-def page(selection: Selection[Any, Any], give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
+def page(selection: Selection[Any, Any], give: Give, size: int, after: Optional[str]) -> Page[Any]:
     """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")

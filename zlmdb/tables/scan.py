@@ -102,20 +102,8 @@ class Scan:
     """
 
     __slots__ = (
-        "_all",
-        "_keys",
-        "_lower",
-        "_mark",
-        "_position",
-        "_reverse",
-        "_scans",
-        "_skipped",
-        "_table",
-        "_upper",
-        "_values",
-        "any",
-        "paused",
-        "space",
+        "_all", "_keys", "_lower", "_mark", "_position", "_reverse", "_scans", "_skipped", "_table", "_upper",
+        "_values", "any", "paused", "space",
     )  # fmt: skip
 
     def __init__(

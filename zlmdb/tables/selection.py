@@ -447,14 +447,14 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         Raises ValueError for a cursor of another query, TypeError after a `limit`, whose place a page takes, and for
         sort keys that a cursor cannot hold.
         """
-        return self._page(PAIRS, "", size, after)
+        return self._page(PAIRS, size, after)
 
-    def _page(self, give: Give, shown: str, size: int, after: Optional[str]) -> Page[Any]:
+    def _page(self, give: Give, size: int, after: Optional[str]) -> Page[Any]:
         from .paging import page  # late, as above
 
         if self._limit is not None or self._query.skip:
             refuse_after_limit("page")
-        return page(self, give, shown, size, after)
+        return page(self, give, size, after)
 
     def _plan(self) -> Plan:
         return self._explained(PAIRS, "")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Generic, NoReturn, Optional, TypeVar, Union, overload
 
-from .. import errors, reserved
+from .. import errors
 from ..handlers import let_through
 from ..query import preview
 from ..shown import NotGiven
@@ -21,13 +21,12 @@ from . import atomic
 from .advice import tells_as_table
 from .compiled.boundclass import bound_class
 from .compiled.points import REQUIRED
-from .declares import Declares
 from .missing import begun_with_a_pair, missing, refuse_limit
 from .ranged import Bounds, Ranged, limits
 from .recordwrites import RecordWrites
 from .selection import ALL, Selection
 from .storage import Nothing, Storage
-from .tableclass import TableType, calling_locals, check_body, check_types, former_names, unknown_options
+from .tableclass import TableType, calling_locals, check_body, check_names, check_types, former_names, unknown_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -108,14 +107,11 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
             if kwargs:
                 raise unknown_options(cls, kwargs) from error
             raise
+        if "_plain" in vars(cls):
+            return  # it was made by `specialised`, of a class that has all of this
+        check_names(cls)
         if feed is not None:
             cls._feed = feed
-        for index, value in vars(cls).items():
-            why = reserved.refused(index, reserved.INDEXES) if isinstance(value, Declares) else ""
-            if why:
-                raise TypeError(
-                    f"an index cannot be called {index!r}, {why}: rename it (see Reserved names in the API)"
-                )
         if name is not None:
             cls._table_name = name
         if uuid is not None:
@@ -130,11 +126,10 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
             from .expiry import declare  # late: the records of few tables expire
 
             declare(cls, expires, ttl)
-        if "_plain" not in vars(cls):  # else it was made by `specialised`, of a class that has these
-            cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
-            check_body(cls)
-            check_types(cls, Table)
-            cls._plain = cls.__setitem__ is Table.__setitem__
+        cls._locals_seen = calling_locals(mentioned=vars(cls).get("__orig_bases__", ()))
+        check_body(cls)
+        check_types(cls, Table)
+        cls._plain = cls.__setitem__ is Table.__setitem__
 
     def __init__(self, *given: NoReturn, **named: NoReturn) -> None:
         raise TypeError(

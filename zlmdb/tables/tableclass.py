@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, get_args, get_origin
 
+from .. import reserved
 from ..missingattributes import present
 from ..shown import nearest, shortened
 from ..typeargs import own_annotations, type_arguments, words_of
@@ -43,6 +44,14 @@ def declared_indexes(cls: type) -> dict[str, DeclaredIndex[Any]]:
             if is_a(value, Declares):
                 found[name] = value
     return found
+
+
+def check_names(cls: type) -> None:
+    """Raise `TypeError` for an index in *cls* with a reserved name."""
+    for name, value in vars(cls).items():
+        why = reserved.refused(name, reserved.INDEXES) if isinstance(value, Declares) else ""
+        if why:
+            raise TypeError(f"an index cannot be called {name!r}, {why}: rename it (see Reserved names in the API)")
 
 
 def check_body(cls: Any) -> None:

@@ -51,28 +51,9 @@ class TableState(Ranged[K, K, V], Generic[K, V]):
     """The state of a `Table`, which `Table._bound` makes and a transaction ends."""
 
     __slots__ = (
-        "__weakref__",
-        "_absent",
-        "_checked",
-        "_db",
-        "_era",
-        "_found",
-        "_generated",
-        "_get",
-        "_handles",
-        "_index_state",
-        "_load",
-        "_lookup",
-        "_name",
-        "_raw",
-        "_reader",
-        "_snapshot",
-        "_steady",
-        "_storage",
-        "_txn",
-        "_views",
-        "_watched",
-        "_writer",
+        "__weakref__", "_absent", "_checked", "_db", "_era", "_found", "_generated", "_get", "_handles",
+        "_index_state", "_load", "_lookup", "_name", "_raw", "_reader", "_snapshot", "_steady", "_storage", "_txn",
+        "_views", "_watched", "_writer",
     )  # fmt: skip
 
     _txn: Transaction

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from .array import ArraySerializer
 from .base import UncheckedWrapper
 from .cbor import CborSerializer
-from .checked import CheckedSerializer
+from .checksums import CheckedSerializer
 from .compression import Compression, SnappySerializer, ZlibSerializer, ZstdSerializer
 from .flatbuffers import FlatBuffersSerializer, FlatBuffersViewSerializer
 from .json import JsonSerializer

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Callable
 
-from ..codegen import Recipe
+from ..codegen import Recipe, Source
 
 CHECKS = Recipe("check")
 
@@ -20,18 +20,18 @@ DEEPEST = 4
 """Loops within one another in one function; the next is left to ``fits``."""
 
 
-class Check:
+class Check(Source):
     """A function that is being written: ``check(value)`` returns *no* at the first test that fails, *yes* in the end.
 
     Both are expressions, of ``value`` and *names*.
     """
 
     def __init__(self, no: str, names: dict[str, Any]) -> None:
+        super().__init__()
+        self.depth = 1
         self.no = no
         self.names = names
-        self.lines: list[str] = []
         self.loops = 0
-        self._indent = "    "
         self._count = 0
 
     def variable(self) -> str:
@@ -51,20 +51,14 @@ class Check:
         self.names[name] = fits
         return name
 
-    def line(self, text: str) -> None:
-        """Add a line."""
-        self.lines.append(self._indent + text)
-
     @contextmanager
     def block(self, head: str) -> Generator[None, None, None]:
         """Lines below *head*, or "pass" where nothing is added."""
-        self.line(head)
-        self._indent += "    "
-        before = len(self.lines)
-        yield
-        if len(self.lines) == before:
-            self.line("pass")
-        self._indent = self._indent[4:]
+        with super().block(head):
+            before = len(self.lines)
+            yield
+            if len(self.lines) == before:
+                self.add("pass")
 
     @contextmanager
     def loop(self, head: str) -> Generator[None, None, None]:
@@ -76,13 +70,13 @@ class Check:
 
     def refuse_if(self, test: str) -> None:
         """Return *no* where *test* is true."""
-        self.line(f"if {test}: return {self.no}")
+        self.add(f"if {test}: return {self.no}")
 
     def otherwise(self, fits: Callable[[Any], bool], x: str) -> None:
         """After a block: return *no* where its test fails and *x* does not fit either."""
-        self.line(f"elif not {self.general(fits)}({x}): return {self.no}")
+        self.add(f"elif not {self.general(fits)}({x}): return {self.no}")
 
     def made(self, yes: str, label: str, recipe: Recipe = CHECKS) -> Callable[[Any], Any]:
         """The function, for a type that is written *label*."""
-        source = "\n".join(["def check(value):", *self.lines, f"    return {yes}"])
-        return recipe.functions(label, source + "\n", self.names)["check"]
+        self.add(f"return {yes}")
+        return recipe.functions(label, f"def check(value):\n{self}", self.names)["check"]

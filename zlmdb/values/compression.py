@@ -52,11 +52,6 @@ class CompressedSerializer(InnerSerializer[T], Wrapper):
         """*inner*, compressed."""
         return cls(inner)
 
-    @classmethod
-    def for_type(cls, annotation: Any, **options: Any) -> Serializer[Any]:
-        """Raises: a compression needs an inner format."""
-        raise TypeError(f"{cls.__name__} compresses another serializer: write Zlib[Json[T]], for example")
-
     def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
         return type(self)(inner, self.limit)
 

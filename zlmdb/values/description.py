@@ -36,8 +36,8 @@ def format_of(codec: str) -> Optional[str]:
     return inner if inner in _FORMATS else None
 
 
-def spelled(kind: Type, models: list[dict[str, Any]], depth: int = 0) -> str:
-    """A recorded type as a program would write it.
+def spelled(kind: Type, models: list[dict[str, Any]], *, inside: bool = False) -> str:
+    """A recorded type as a program would write it; *inside* of a model without the fields of others.
 
     >>> spelled(["union", ["list", "int"], "none"], [])
     'list[int] | none'
@@ -47,19 +47,19 @@ def spelled(kind: Type, models: list[dict[str, Any]], depth: int = 0) -> str:
     name, parts = str(kind[0]), kind[1:]
     if name == "model":
         fields: list[dict[str, Any]] = models[int(parts[0])]["fields"]
-        return "{...}" if depth else "{" + ", ".join(spelled_field(field, models, 1) for field in fields) + "}"
+        return "{...}" if inside else "{" + ", ".join([_spelled_field(field, models) for field in fields]) + "}"
     if name in VALUES:
         return f"{name} {', '.join(map(repr, parts))}"
     if name == "stored as":
-        return f"{spelled(parts[0], models, depth)} stored as {parts[1]}"
-    texts = [spelled(part, models, depth) for part in parts]
+        return f"{spelled(parts[0], models, inside=inside)} stored as {parts[1]}"
+    texts = [spelled(part, models, inside=inside) for part in parts]
     return " | ".join(texts) if name == "union" else f"{name}[{', '.join(texts)}]"
 
 
-def spelled_field(field: Mapping[str, Any], models: list[dict[str, Any]], depth: int = 0) -> str:
+def _spelled_field(field: Mapping[str, Any], models: list[dict[str, Any]]) -> str:
     """A recorded field as a program would write it: ``age: int = 0``."""
     default = f" = {field['default']!r}" if "default" in field else " = ..." if "made" in field else ""
-    return f"{field['name']}: {spelled(field['type'], models, depth)}{default}"
+    return f"{field['name']}: {spelled(field['type'], models, inside=True)}{default}"
 
 
 def checked_description(found: Any) -> Description:

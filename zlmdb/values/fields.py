@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal, Optional
 from uuid import UUID
 
 from ..typeargs import UNIONS
-from .base import Serializer, is_a, is_free
-from .describe import (
+from .annotations import (
     DICTS,
     LISTS,
     SETS,
@@ -25,6 +24,7 @@ from .describe import (
     qualifier,
     renamed,
 )
+from .base import Serializer, is_a, is_free
 from .description import Description, Type, format_of, takes_two
 from .flat.markers import I32, I64, InStruct, Width
 from .modelclasses import Member

@@ -104,7 +104,7 @@ class FieldTuples:
             check.names["cls"] = self.record.cls
             check.refuse_if("type(value) is not cls")
             for number, field in enumerate(self.record.fields):
-                check.line(f"field{number} = value.{field.name}")
+                check.add(f"field{number} = value.{field.name}")
         items = ["fingerprint"]
         for number, packing in enumerate(self.packings):
             item = f"field{number}"

@@ -29,12 +29,12 @@ class Model:
     ) -> None:
         """*pack* returns the bytes of plain data. Raises TypeError for a type that cannot be stored and read back."""
         # Here and not above: programs without model classes need not load dataclasses, decimal and the like.
-        from .describe import describe
+        from .annotations import shape_of
         from .shapes import walk
 
         self.annotation = annotation
         self.name = typename(annotation)
-        self.shape = describe(annotation, form, pack, localns)
+        self.shape = shape_of(annotation, form, pack, localns)
         parts = list(walk(self.shape))
         self.native = all(part.native for part in parts)
         """Whether msgspec's encoder writes the right bytes by itself."""
@@ -47,6 +47,7 @@ class Model:
 
     def checked(self, encode: Encode, decode: Decode) -> Encode:
         """*encode*, but refuses values that *decode* would not return unchanged."""
+        from .checks import Check
         from .depth import TOO_DEEP, too_deep
         from .shapes import is_plain_container
 
@@ -59,8 +60,9 @@ class Model:
 
         bounded = is_plain_container(self.shape)
         encode = encode if bounded else self.shallow(encode)
-        names = {"encode": encode, "refuse": refuse}
-        encode_checked: Encode = self.shape.checker("encode(value)", "refuse(value)", names)
+        check = Check("refuse(value)", {"encode": encode, "refuse": refuse})
+        self.shape.test_value(check)
+        encode_checked: Encode = check.made("encode(value)", self.shape.label)
         if not self.recheck:
             return encode_checked
 
@@ -89,7 +91,7 @@ class Model:
         for field in shape.fields:
             if field.name in fields or not is_sure(field.shape):
                 x = check.variable()
-                check.line(f"{x} = value.{field.name}")
+                check.add(f"{x} = value.{field.name}")
                 field.shape.test(check, x)
         return check.made("encode(value)", shape.label)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .aliases import Zstd as Zstd
     from .array import ArraySerializer as ArraySerializer
     from .cbor import CborSerializer as CborSerializer
-    from .checked import CheckedSerializer as CheckedSerializer
+    from .checksums import CheckedSerializer as CheckedSerializer
     from .compression import CompressedSerializer as CompressedSerializer
     from .compression import Compression as Compression
     from .compression import DecompressionLimit as DecompressionLimit
@@ -69,7 +69,7 @@ else:
             "Unchecked Zlib Zstd",
             ".array": "ArraySerializer",
             ".cbor": "CborSerializer",
-            ".checked": "CheckedSerializer",
+            ".checksums": "CheckedSerializer",
             ".compression": "CompressedSerializer Compression DecompressionLimit MixedSerializer SnappySerializer "
             "ZlibSerializer ZstdSerializer compressed",
             ".flat": "F32 F64 I8 I16 I32 I64 U8 U16 U32 U64 Id InStruct",

@@ -77,11 +77,11 @@ def _plain_encoder(shape: Shape, checked: bool) -> Encode:
 
 def _plain_decoder(shape: Shape, loads: Decode) -> Decode:
     check = Check("refuse(value)", {"loads": loads, "refuse": _refuse(shape)})
-    check.line("value = loads(value)")
+    check.add("value = loads(value)")
     if holds_records(shape):
-        check.line(f"{check.constant(completed)}(value, {check.constant(shape)})")
+        check.add(f"{check.constant(completed)}(value, {check.constant(shape)})")
     if holds_pydantic(shape):
-        check.line(f"value = {check.constant(validated)}(value, {check.constant(shape)})")
+        check.add(f"value = {check.constant(validated)}(value, {check.constant(shape)})")
     shape.test(check, "value")
     return check.made("value", f"unpickling {shape.label}")
 

@@ -14,9 +14,9 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Optional
 
+from .annotations import DICTS, SETS, Reader, model_record
 from .base import is_a, typename
 from .checks import Check
-from .describe import DICTS, SETS, Reader, model_record
 from .modelclasses import Member
 from .pydantics import argument, fields_of, is_pydantic, pydantic_version
 from .scalars import Shape

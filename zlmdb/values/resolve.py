@@ -98,7 +98,7 @@ def _wrapped(name: str, inner: str) -> Optional[Serializer[Any]]:
         from .array import ArraySerializer
 
         return ArraySerializer.from_text(inner)
-    from .checked import CheckedSerializer
+    from .checksums import CheckedSerializer
     from .compression import METHODS
 
     wrappers: dict[str, Callable[[Serializer[Any]], Serializer[Any]]] = {**METHODS, "checked": CheckedSerializer}

@@ -88,12 +88,6 @@ class Shape:
         """The same for ``value``, where that is all there is to check."""
         self.test(check, "value")
 
-    def checker(self, yes: str, no: str, names: dict[str, Any]) -> Callable[[Any], Any]:
-        """A function of ``value`` that returns *yes* if it fits, else *no*, both expressions that may use *names*."""
-        check = Check(no, names)
-        self.test_value(check)
-        return check.made(yes, self.label)
-
     def children(self) -> Iterable[Shape]:
         """The shapes this one is made of."""
         return ()
@@ -282,7 +276,7 @@ class PlainData(Shape):
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"
         # What is inside is tested here, too: a call takes as long as the test of a small list.
         cls, item = check.variable(), check.variable()
-        check.line(f"{cls} = type({x})")
+        check.add(f"{cls} = type({x})")
         with check.block(f"if {cls} is not {text} and {cls} not in {scalars}:"):
             with check.block(f"if {cls} is {check.constant(list)}:"), check.loop(f"for {item} in {x}:"):
                 self.test(check, item)
@@ -291,7 +285,7 @@ class PlainData(Shape):
                 with check.loop(f"for {key}, {item} in {x}.items():"):
                     check.refuse_if(f"type({key}) is not {text} and type({key}) not in {check.constant(self._keys)}")
                     self.test(check, item)
-            check.line(f"elif not {fits}: return {check.no}")
+            check.add(f"elif not {fits}: return {check.no}")
 
     def test_key(self, check: Check, x: str) -> None:
         fits = f"{check.constant(self.fits)}({x}, {DEPTH - check.loops})"

@@ -124,7 +124,7 @@ class TupleOf(Container):
     def test(self, check: Check, x: str) -> None:
         items = [check.variable() for _ in self.parts]
         with check.block(f"if type({x}) is {check.constant(tuple)} and len({x}) == {len(items)}:"):
-            check.line(f"({''.join(f'{item}, ' for item in items)}) = {x}")
+            check.add(f"({''.join(f'{item}, ' for item in items)}) = {x}")
             for part, item in zip(self.parts, items):
                 part.test(check, item)
         check.otherwise(self.fits, x)
@@ -235,7 +235,7 @@ _NONE = frozenset({type(None)})
 
 
 class UnionOf(Shape):
-    """One of several types, no two of which look the same when stored (see `describe`)."""
+    """One of several types, no two of which look the same when stored (see `annotations.check_union`)."""
 
     def __init__(self, label: str, members: Sequence[Shape]) -> None:
         self.label = label
@@ -369,7 +369,7 @@ class Record(Shape):
         check.names["cls"] = self.cls
         check.refuse_if(f"not {is_one}")
         for number, field in enumerate(self.fields):
-            check.line(f"field{number} = value.{field.name}")
+            check.add(f"field{number} = value.{field.name}")
             field.shape.test(check, f"field{number}")
 
     def dump(self, value: Any) -> Any:
@@ -436,7 +436,7 @@ class TypedDictRecord(Record):
             return
         with check.block(f"if type(value) is dict and value.keys() == {check.constant(self.required)}:"):
             for number, (key, shape) in enumerate(self.keys.items()):
-                check.line(f"field{number} = value[{key!r}]")
+                check.add(f"field{number} = value[{key!r}]")
                 shape.test(check, f"field{number}")
         check.otherwise(self._holds, "value")
 

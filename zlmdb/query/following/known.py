@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, Optional, cast
 from uuid import UUID
 
 from ...typeargs import UNIONS
+from ...values.annotations import bound_types, qualifier, renamed
 from ...values.base import is_a, is_free
-from ...values.describe import bound_types, qualifier, renamed
 from ..fieldtypes import field_hints, fits, without_none
 
 PLAIN = (bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID, complex)

@@ -243,21 +243,7 @@ def storing(
     if followers.recorder is not None:
         parts["ready"] = joined(4, _READY)
     unique = [line for line in lines if line.storage.unique]
-    new: list[str] = []
-    old: list[str] = []
-    insert: list[str] = []
-    update: list[str] = []
-    told: list[tuple[str, str]] = []
-    inserted = "1"
     olds = OldRecords(storage, indexes)
-    for line in lines:
-        new += line.new
-        old += (*line.old, *line.old_data)
-        insert += () if line.storage.unique else line.insert()
-        update += line.update()
-        told.append(line.told())
-        inserted += f" + {line.inserted()}"
-    told_new, told_changed = ["".join(parts) for parts in zip(*told)] if told else ("", "")
     source, names = writing(
         _STORING,
         storage,
@@ -269,18 +255,18 @@ def storing(
             **more,
         },
         reload=reload_of(indexes),
-        new=joined(8, new),
+        new=joined(8, [one for line in lines for one in line.new]),
         check_time=_check_time(storage, lines),
-        old=joined(16, old),
+        old=joined(16, [one for line in lines for one in (*line.old, *line.old_data)]),
         check_entries=check_entries(lines, "return general(self, key, value)"),
         handles=handles_of(lines),
         claimed=" and ".join([line.claimed(moved=False) for line in unique]) or "True",
         moved=" and ".join([line.claimed(moved=True) for line in unique]) or "True",
-        insert=joined(16, insert),
-        inserted_entries=told_new,
-        updated_entries=told_changed,
-        inserted=inserted,
-        update=joined(20, update),
+        insert=joined(16, [one for line in lines if not line.storage.unique for one in line.insert()]),
+        inserted_entries="".join([line.told()[0] for line in lines]),
+        updated_entries="".join([line.told()[1] for line in lines]),
+        inserted=" + ".join(["1", *[line.inserted() for line in lines]]),
+        update=joined(20, [one for line in lines for one in line.update()]),
         withdraw=withdrawal(unique, primary, moved=False),
         withdraw_moved=withdrawal(unique, primary, moved=True),
         **parts,

@@ -341,12 +341,9 @@ def setting_of(
 ) -> Optional[Setting]:  # fmt: skip
     """What sets *fields* of ``value`` by these *lines*, which use *names*, and the values *given*.
 
-    Indexes and links of other fields are left as they are. None if nothing is
-    generated for the table. *rewriter*: see `Serializer.rewriter`.
+    Indexes and links of other fields are left as they are. None if the table has followers that are not known here.
+    *rewriter*: see `Serializer.rewriter`.
     """
-    made = storage.generated.selected
-    if made is None or made[0] is not storage.indexes or made[1] is None or made[1].change is None:
-        return None
     followers = Followers.of(storage)
     if followers is None:
         return None

@@ -8,20 +8,29 @@ import operator
 import re
 import typing
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union
-from uuid import UUID
 
 from ...typeargs import UNIONS, nested_types, type_hints
+from ..annotations import (
+    DICTS,
+    LISTS,
+    SETS,
+    arrays_of,
+    bound_types,
+    given_id,
+    no_initvars,
+    qualifier,
+    renamed,
+    unresolved,
+)
 from ..base import is_a, is_free, typename
-from ..describe import DICTS, LISTS, SETS, arrays_of, bound_types, given_id, no_initvars, qualifier, renamed, unresolved
 from ..modelclasses import Member, ModelClass, is_bare, model_class
 from ..pydantics import hints_of, is_pydantic
 from . import runtime
-from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, U8, U16, InStruct, Width
+from .leaves import LEAVES, date_struct
+from .markers import BOOL, F64, FLOATS, I32, I64, INTEGERS, InStruct, Width
 from .nodes import Blob, Field, InPlace, Node, Scalar, Struct, Table, Text, UnionOf, Vector, as_table, fill, run
-from .runtime import DURATION, INSTANT
 
 if TYPE_CHECKING:
     from .schema import Schema
@@ -106,10 +115,10 @@ class AnnotationReader:
             )
         if annotation is date and width is None:
             if "Date" not in self.schema.structs:
-                self.schema.structs["Date"] = _date()
+                self.schema.structs["Date"] = date_struct()
                 self.taken.add("Date")
             return self.schema.structs["Date"]
-        make = _LEAVES.get(annotation) if isinstance(annotation, type) else None
+        make = LEAVES.get(annotation) if isinstance(annotation, type) else None
         return make() if make is not None and width is None else None
 
     def container(self, annotation: Any, origin: Any, args: tuple[Any, ...], where: str) -> Optional[Node]:
@@ -471,27 +480,8 @@ def _class_of(annotation: Any) -> Optional[type[Any]]:
     return cls if is_a(cls, type) and not typed else None
 
 
-def _date() -> Struct:
-    parts: list[tuple[str, str, InPlace]] = [
-        ("year", "$.year", Scalar("int", U16, "True")),
-        ("month", "$.month", Scalar("int", U8, "True")),
-        ("day", "$.day", Scalar("int", U8, "True")),
-    ]
-    return Struct("date", "Date", "type($) is date", parts, "date($0, $1, $2)")
-
-
 # What a table cannot be called: flatc would take its name for one of these.
 _FLATC_TYPES = (
     *("bool", "byte", "ubyte", "short", "ushort", "int", "uint", "long", "ulong", "float", "double", "string"),
     *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"),
 )
-
-_LEAVES: dict[Any, Any] = {
-    str: lambda: Text("str", "type($) is str", plain=True),
-    bytes: lambda: Blob("bytes", "type($) is bytes"),
-    UUID: lambda: Blob("UUID", "type($) is UUID", '$.int.to_bytes(16, "big")', "make_uuid($)", length=16),
-    datetime: lambda: Scalar("datetime", I64, "type($) is datetime and is_aware($)", "micros($ - EPOCH)", INSTANT),
-    timedelta: lambda: Scalar("timedelta", I64, "type($) is timedelta", "micros($)", DURATION),
-    time: lambda: Scalar("time", I64, "type($) is time and $.tzinfo is None", "day_micros($)", "day_time($)"),
-    Decimal: lambda: Text("Decimal", "type($) is Decimal", "str($).encode()", "Decimal($)"),
-}

@@ -72,7 +72,7 @@ class Columns:
         self.stored = {
             field.name: f"x{field.id}"
             for field in self.fields.values()
-            if isinstance(field.node, Blob) and field.node.load == "make_uuid($)" and not field.optional
+            if isinstance(field.node, Blob) and field.node.load == "uuid_from_bytes($)" and not field.optional
         }
         """The variables with the bytes of UUIDs."""
 

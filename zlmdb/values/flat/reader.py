@@ -141,67 +141,77 @@ class Reader(References):
         *as_dict*: ``dict_T``, the dict of the entries at a position.
         """
         layout = self.layouts[table.fbs]
-        name = table.fbs
-        simple = all(isinstance(field.node, (Text, Blob)) for field in layout.tail)
-        # Texts that follow one another cannot be more than the buffer; others are counted.
-        lined = layout.joint is not None and layout.tail == [layout.joint]
-        left = "" if lined else "left" if simple else "room[0]"
-        other = f"any__{name}(data, t, room)"
-        others = [f"pair = {other}", "found[pair[0]] = pair[1]"] if as_dict else [f"add({other})"]
-        if table.recursive:  # the function called counts the level that has been counted here
-            others = ["room[1] -= 1", *others, "room[1] += 1"]
-        others.append("continue")
-        if left == "left":
-            others = ["room[0] = left", *others[:-1], "left = room[0]", "continue"]
-        with self.block(f"def {'dict' if as_dict else 'all'}__{name}(data, position, room):"):
+        left = _left(layout)
+        with self.block(f"def {'dict' if as_dict else 'all'}__{table.fbs}(data, position, room):"):
             if as_dict and not self.views and has_keysets(layout):
                 self.known_keys(layout)
             self.add(*["found = {}"] if as_dict else ["found = []", "add = found.append"])
             self.add(f"last = len(data) - {layout.unpack.size}", "seen = -1")
-            if lined and runtime.BY_ARRAY:  # PyPy makes single loads of this
-                self.add("z, = get_u32(data, position)")
-                self.within("position", 4)
-                self.add("offsets = [get_u32(data, q)[0] for q in range(position + 4, position + 4 + 4 * z, 4)]")
-            elif lined:
-                self.add("z, = get_u32(data, position)")
-                self.add("offsets = few_u32[z](data, position + 4) if z < 33 else get_offsets(data, position, room)")
-            else:
-                self.add("offsets = get_offsets(data, position, room)")
-            if lined:
-                self.add("begin = e = position + 4 * len(offsets)")
-            elif simple:
-                self.add("left = room[0]")
+            self.offsets(left)
             if table.recursive:
                 with self.block("if offsets:"):
                     self.deeper()
             with self.block("for offset in offsets:"):
-                self.add("position += 4", "t = position + offset")
-                with self.block("if not e <= t <= last:" if lined else "if t > last:"):
-                    self.add(*others)
-                self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack__{name}(data, t)")
-                with self.block("if t - so != seen:"):
-                    self.add("w = t - so")
-                    with self.block(f"if w < 0 or {self.foreign(layout)}:"):
-                        self.add(*others)
-                    self.add("seen = w")
-                self.elsewhere(layout, others)
-                values = self.known_fields(layout, "t", 0, left)
-                if left:
-                    self.check_room(left, layout)
-                if as_dict:
-                    key, value = table.declared
-                    self.add(f"found[{values[key.name]}] = {values[value.name]}")
-                else:
-                    self.made(table, values, "add($)")
-            if lined:
+                self.item(layout, left, as_dict)
+            if not left:
                 self.add("room[0] -= e - begin")
-            elif simple:
+            elif left == "left":
                 self.add("room[0] = left")
             if table.recursive:
                 with self.block("if offsets:"):
                     self.add("room[1] -= 1")
             self.add("return found")
         self.add("")
+
+    def offsets(self, left: str) -> None:
+        """Lines that read the references to the tables of a vector, whose bytes *left* counts."""
+        if left:
+            self.add("offsets = get_offsets(data, position, room)")
+        elif runtime.BY_ARRAY:  # PyPy makes single loads of this
+            self.add("z, = get_u32(data, position)")
+            self.within("position", 4)
+            self.add("offsets = [get_u32(data, q)[0] for q in range(position + 4, position + 4 + 4 * z, 4)]")
+        else:
+            self.add("z, = get_u32(data, position)")
+            self.add("offsets = few_u32[z](data, position + 4) if z < 33 else get_offsets(data, position, room)")
+        if not left:
+            self.add("begin = e = position + 4 * len(offsets)")
+        elif left == "left":
+            self.add("left = room[0]")
+
+    def item(self, layout: Layout, left: str, as_dict: bool) -> None:
+        """The body of the loop of `all`: one table, whose bytes *left* counts."""
+        table = layout.table
+        others = self.other_item(table, left, as_dict)
+        self.add("position += 4", "t = position + offset")
+        with self.block("if t > last:" if left else "if not e <= t <= last:"):
+            self.add(*others)
+        self.add(f"{', '.join(['so', *self.unpacked(layout)])}, = unpack__{table.fbs}(data, t)")
+        with self.block("if t - so != seen:"):
+            self.add("w = t - so")
+            with self.block(f"if w < 0 or {self.foreign(layout)}:"):
+                self.add(*others)
+            self.add("seen = w")
+        self.elsewhere(layout, others)
+        values = self.known_fields(layout, "t", 0, left)
+        if left and layout.tail:
+            with self.block(f"if {left} < 0:"):
+                self.add("raise Corrupt(OVERGROWN)")
+        if as_dict:
+            key, value = table.declared
+            self.add(f"found[{values[key.name]}] = {values[value.name]}")
+        else:
+            self.made(table, values, "add($)")
+
+    def other_item(self, table: Table, left: str, as_dict: bool) -> list[str]:
+        """The lines of that loop for a table of another layout."""
+        other = f"any__{table.fbs}(data, t, room)"
+        lines = [f"pair = {other}", "found[pair[0]] = pair[1]"] if as_dict else [f"add({other})"]
+        if table.recursive:  # the function called counts the level that has been counted here
+            lines = ["room[1] -= 1", *lines, "room[1] += 1"]
+        if left == "left":
+            lines = ["room[0] = left", *lines, "left = room[0]"]
+        return [*lines, "continue"]
 
     def known_keys(self, layout: Layout) -> None:
         """Lines that read a dict at once if it has keys that have been met often."""
@@ -219,12 +229,6 @@ class Reader(References):
             self.add(f"{wait}[0] -= 1")
             with self.block(f"if {wait}[0] < 0:"):
                 self.add(f"{name}.look(data, position)")
-
-    def check_room(self, left: str, layout: Layout) -> None:
-        """Lines that refuse what spells out to more than it may."""
-        if layout.tail:
-            with self.block(f"if {left} < 0:"):
-                self.add("raise Corrupt(OVERGROWN)")
 
     def root(self, table: Table) -> None:
         """``decode``: the whole buffer."""
@@ -382,3 +386,14 @@ class Reader(References):
             else:
                 self.reference(node, number, position, left)
         return values
+
+
+def _left(layout: Layout) -> str:
+    """What counts the bytes that may still be spelled out, where tables of *layout* are read in a loop.
+
+    Empty where all that a table refers to is one text right behind it: texts that follow one another are no more than
+    the buffer.
+    """
+    if layout.joint is not None and layout.tail == [layout.joint]:
+        return ""
+    return "left" if all(isinstance(field.node, (Text, Blob)) for field in layout.tail) else "room[0]"

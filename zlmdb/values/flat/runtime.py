@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Callable, NoReturn
-from uuid import UUID, SafeUUID
+from uuid import UUID
 
+from ...keys.uuids import uuid_from_bytes
 from ..depth import DEPTH
 from .markers import BOOL, FLOATS, INTEGERS
 
@@ -76,19 +77,6 @@ def day_time(number: int) -> time:
     seconds, fraction = divmod(number, 1000000)
     minutes, second = divmod(seconds, 60)
     return time(*divmod(minutes, 60), second, fraction)
-
-
-_new, _from_bytes, _unknown = object.__new__, int.from_bytes, SafeUUID.unknown
-_slots: Any = UUID  # a UUID refuses to be changed, its slots do not
-_set_int, _set_is_safe = _slots.int.__set__, _slots.is_safe.__set__
-
-
-def make_uuid(data: bytes) -> UUID:
-    """The UUID of 16 bytes. Its own constructor takes three times as long."""
-    value = _new(UUID)
-    _set_int(value, _from_bytes(data, "big"))
-    _set_is_safe(value, _unknown)
-    return value
 
 
 # Writing. Everything begins and ends on a multiple of four bytes.
@@ -419,19 +407,21 @@ NUMBERS = (*INTEGERS, *FLOATS, BOOL)
 VECTORS = [(width, end) for width in NUMBERS for end in ("", "_last") if not end or width.size == 8]
 """The numbers that vectors are of, and what the names of their functions end in."""
 
+_CALLED: tuple[Any, ...] = (
+    exact, is_aware, micros, day_micros, day_time, uuid_from_bytes, UUID, date, datetime, time, timedelta, Decimal,
+    put_u32s, put_texts, put_strs, put_tables, put_structs, deeper,
+    fields_of, room_of, follow, get_text, get_texts, get_offsets, get_structs, Misfit, Corrupt,
+)  # fmt: skip
+"""Functions and classes that templates and lines call by their own names."""
+
 NAMES: Mapping[str, Any] = {
-    **{function.__name__: function for function in (exact, is_aware, micros, day_micros, day_time, make_uuid)},
-    **{cls.__name__: cls for cls in (UUID, date, datetime, time, timedelta, Decimal)},
-    **{function.__name__: function for function in (put_texts, put_strs, put_tables, put_structs, deeper)},
-    **{function.__name__: function for function in (follow, get_text, get_texts, get_offsets, get_structs)},
-    **{function.__name__: function for function in (fields_of, room_of)},
+    **{one.__name__: one for one in _CALLED},
     **{f"put_all_{width.vector}{end}": scalar_putter(width.code, width.size, bool(end)) for width, end in VECTORS},
     **{f"packs_{width.vector}{end}": scalar_packs(width.code, width.size, bool(end)) for width, end in VECTORS},
     **{f"get_all_{width.vector}": scalar_getter(width.code, width.size) for width in NUMBERS},
     **{f"one_{width.vector}": struct.Struct(f"<{width.code}").unpack_from for width in NUMBERS},
     **{f"few_{width.vector}": unpackers(width.code) for width in NUMBERS},
     "u32": u32,
-    "put_u32s": put_u32s,
     "get_u32": get_u32,
     "get_i32": get_i32,
     "get_u16": get_u16,
@@ -440,8 +430,6 @@ NAMES: Mapping[str, Any] = {
     "SIZES": SIZES,
     "PADS": PADS,
     "FILLS": FILLS,
-    "Misfit": Misfit,
-    "Corrupt": Corrupt,
     "DEPTH": DEPTH,
     "OVERGROWN": OVERGROWN,
 }

@@ -468,13 +468,8 @@ class _Body:
         """Padding, and the vtable of a table that cannot share the common one: behind it."""
         layout = self.layout
         if layout.align == 8 and self.parts:
-            end = self.position("", 0)
-            if not self.moving:
-                self.parts += [repr(bytes(-self.past % 8))] if self.past % 8 else []
-                self.past += -self.past % 8
-            else:
-                self.add(f"e = EVENS[({end}) >> 2 & 1]")
-                self.parts.append("e")
+            self.add(f"e = EVENS[({self.position('', 0)}) >> 2 & 1]")
+            self.parts.append("e")
         if layout.optional:
             vtables = self.constant(f"VTABLES__{layout.table.fbs}", ByMask(layout.padded_vtable))
             extra = " + len(e)" if "e" in self.parts else ""

@@ -35,11 +35,6 @@ class CheckedSerializer(InnerSerializer[T], Wrapper):
         """*inner*, with a checksum."""
         return cls(inner)
 
-    @classmethod
-    def for_type(cls, annotation: Any, **options: Any) -> Serializer[Any]:
-        """Not by itself: say what is checked."""
-        raise TypeError("CheckedSerializer adds a checksum to another serializer: write Checked[Json[T]], for example")
-
     def _around(self, inner: Serializer[Any]) -> Serializer[Any]:
         return type(self)(inner)
 

@@ -44,7 +44,7 @@ DICTS: set[Any] = {dict, abc.Mapping, abc.MutableMapping}
 _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final"}
 
 
-def describe(
+def shape_of(
     annotation: Any, form: Form, pack: Callable[[Any], bytes], localns: Optional[Mapping[str, Any]] = None
 ) -> Shape:
     """The shape of *annotation* in *form*; *pack* gives the bytes of plain data, by which sets are ordered.
