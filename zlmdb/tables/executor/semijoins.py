@@ -35,7 +35,7 @@ from . import linkscans
 from .indexfacts import vouches
 from .keylookups import total_of
 from .linkednodes import Making, link_of, nothing
-from .linkscans import EXACT_KEYS
+from .linkscans import EXACT_KEYS, Keys, numbers_of
 from .referring import CHEAPER, Back, CountOf, Referrers, SafeCounts, back_of, counted
 
 if TYPE_CHECKING:
@@ -106,16 +106,18 @@ class SemiJoins:
         return found
 
     def keys(
-        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
-    ) -> Optional[frozenset[Any]]:  # fmt: skip
-        """The keys of the records that *node*, the condition *part*, is true of; None if they are not known."""
+        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject], *, numbers: bool
+    ) -> Optional[Keys]:  # fmt: skip
+        """The keys of the records that *node*, the condition *part*, is true of; None if they are not known.
+
+        *numbers*: they are UUIDs, and their numbers tell.
+        """
 
         def others() -> _Others:
             link = part.link
             fits = Followed(telling.making.of_record(node, link), nothing, telling.parameters)
-            return _Others(
-                link.holder.evaluate(Given((), telling.parameters)), link.key, (fits,), KEYS, linkscans.keys_of
-            )
+            table = link.holder.evaluate(Given((), telling.parameters))
+            return _Others(table, link.key, (fits,), KEYS, partial(linkscans.keys_of, numbers=numbers))
 
         return self._told(telling, part, subject, others)
 
@@ -200,7 +202,7 @@ class SemiJoins:
                 return None
             reading = asked.fits(making)
             fits = () if reading is None else (Followed(reading, nothing, parameters),)
-            answer = partial(found.counts, by_number=asked.by_number) if count else found.keys
+            answer = partial(found.counts if count else found.keys, by_number=asked.by_number)
             entries = None
             if not fits and found.by_entries:
                 entries = partial(found.in_entries, count=count, by_number=asked.by_number)
@@ -308,18 +310,19 @@ class _Telling:
     def _among(self, node: Node, part: _LinkedPart, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
         link = part.link
         subject = subject_of(link.key, self._followed.keyed, elements)
-        found = self._joins.keys(self, node, part, subject)
+        exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
+        numbers = exact and link.key.known.cls is UUID
+        found = self._joins.keys(self, node, part, subject, numbers=numbers)
         if found is None:
             further = None if subject else link_of(link.key)
             if further is not None and self.tell and part in self._joins.texts:
                 self._joins.tell_further(self, part._replace(link=further))
             return node
-        exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
         self._again = self._again or not plain or not exact
-        number, numbers = len(self.parameters), exact and link.key.known.cls is UUID
+        number = len(self.parameters)
         self.parameters.append(found)
         if numbers:
-            self.parameters.append(frozenset([key.int for key in found]))
+            self.parameters.append(numbers_of(found))
         made = self.making.among(link.key, number, numbers=numbers)
         further = None if subject else link_of(made)
         return (
@@ -338,7 +341,7 @@ class _Telling:
         number = len(self.parameters)
         self.parameters.append(found)
         if back.by_number:
-            self.parameters.append(frozenset([key.int for key in found]))
+            self.parameters.append(numbers_of(found))
         made = self.making.among(back.key, number, numbers=back.by_number)
         return self.making.once(("not", made), lambda: Not(made)) if back.denied else made
 
