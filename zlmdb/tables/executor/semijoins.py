@@ -88,6 +88,8 @@ class SemiJoins:
         self.texts: dict[Any, str] = {}
         self.scanned: dict[str, None] = {}
         """The tables that are read as a whole."""
+        self.spaces: set[Optional[bytes]] = set()
+        """The keyspaces of the tables that were read."""
         self.origins: dict[Node, Node] = {}
         """What conditions that were made here come from."""
 
@@ -141,7 +143,8 @@ class SemiJoins:
         """As `_told`, by an index of the other table, or by reading that as a whole."""
         running, table, fits = telling.running, others.table, others.fits
         txn = running.table._txn
-        if table._txn is not txn or (txn._write and not running.at_once):
+        loop = txn._write and not running.at_once
+        if table._txn is not txn or (loop and not (running.picking and table._steady and _alone(fits))):
             return None
         all_wanted = running.every or telling.scan
         if fits and part not in self._unindexed and (
@@ -149,8 +152,11 @@ class SemiJoins:
         ):  # fmt: skip
             rows = self._by_index(type(running), fits[0], part, table, others.give)
             if rows is not None:
+                self.spaces.add(table._storage.space)
                 return others.answer(iter(rows))
             self._unindexed.add(part)
+        if loop:
+            return None
         total = total_of(running.table)
         most = others.cheaper * (total if telling.alone else total // SHARE)  # others may leave little to look up
         if total < linkscans.LEAST or not linkscans.can_be_read_once(others.key, table, most):
@@ -360,6 +366,11 @@ class _Telling:
         self.parameters.append(found if back.by_number else SafeCounts(found, view))
         making = self.making
         return making.once(("count", back, number), lambda: CountOf(back.key, making.given(number), back.by_number))
+
+
+def _alone(fits: Sequence[Followed]) -> bool:
+    """Whether *fits* ask nothing of a third table."""
+    return not any([one.reading.links for one in fits])
 
 
 def _shown(access: Access) -> str:
