@@ -11,7 +11,8 @@ Where a link leads to no record, Python raises. Records that are left out raise 
 given, the function is asked as well.
 
 In a write transaction the body of a loop may change the other table, and each record is judged when its turn comes:
-there links are looked up one by one, except for what finds all records before the program goes on.
+there links are looked up one by one, except for what finds all records before the program goes on. What indexes tell
+only says where to look (see `linkedloops`).
 """
 
 from __future__ import annotations
