@@ -248,7 +248,7 @@ def test_statements_in_a_write_transaction_go_through_the_index_of_the_link(monk
         ones = [k for k, b in t.books.items() if t.authors[b.author].name == "a1"]
         named = t.books.where(lambda b: t.authors[b.author].name == "a1")
         assert list(named.keys()) == ones
-        assert used.pop() == []
+        assert used.pop() == ["by_author"]  # as a hint: the body of the loop may change the other table
         with named.edit() as books:
             for book in books:
                 book.title += "!"

@@ -13,7 +13,7 @@ import pytest
 import zlmdb
 from zlmdb import ForeignKey, Table, desc
 from zlmdb.query.following import Followed
-from zlmdb.tables.executor import linkscans, semijoins
+from zlmdb.tables.executor import cachedlinkscans, linkscans, semijoins
 from zlmdb.tables.executor.cachedlinkscans import CachedLinkScan
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
@@ -74,18 +74,19 @@ def db() -> Iterator[Any]:
 @pytest.fixture
 def scanned(monkeypatch: pytest.MonkeyPatch) -> list[Optional[int]]:
     """How many keys were found by reading the other table, of each time that this was tried."""
-    found: list[Optional[int]] = []
+    found: list[Any] = []
     rows_that_fit = linkscans.rows_that_fit
 
     def watched(*arguments: Any) -> Any:
         keys = list(rows_that_fit(*arguments))
-        found.append(len(keys) if len(keys) <= linkscans.KEYS else None)
+        found.append(len(keys) if len(keys) <= linkscans.MOST else None)
         return iter(keys)
 
     def watched_too(*arguments: Any) -> Any:
-        keys = fitting(*arguments)
-        found.append(len(keys))
-        return keys
+        found.append(0)
+        for keys in fitting(*arguments):
+            found[-1] += len(keys)
+            yield keys
 
     fitting = CachedLinkScan.fitting
     monkeypatch.setattr(linkscans, "rows_that_fit", watched)
@@ -475,3 +476,45 @@ def test_links_by_uuids(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
                             assert table.where(condition).keys().all() == expected
                         assert table.where(condition).count() == len(expected)
                         assert list(table.where(condition).keys()) == expected
+
+
+def test_many_keys_are_kept_those_of_uuids_as_numbers() -> None:
+    found: Any = linkscans.keys_of(iter(range(150_000)), numbers=False)
+    assert found == set(range(150_000))
+    few, many = [UUID(int=n) for n in range(900)], [UUID(int=n) for n in range(1_100)]
+    assert linkscans.keys_of(iter(few), numbers=True) == set(few)  # an index finds them
+    assert linkscans.keys_of(iter(many), numbers=False) == set(many)
+    kept: Any = linkscans.keys_of(iter(many), numbers=True)
+    assert isinstance(kept, linkscans.Numbers)
+    assert linkscans.numbers_of(kept) == kept.numbers == set(range(1_100))
+    assert all(one in kept for one in many)
+    assert not any(one in kept for one in (UUID(int=2_000), 3, None))
+
+
+@pytest.mark.parametrize("most", [20, 399])
+def test_no_more_keys_are_kept_than_a_bound(
+    db: Any, scanned: list[Optional[int]], monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """Whatever the bound is, the rows are those of a loop, in its order."""
+    for module in (linkscans, cachedlinkscans):
+        monkeypatch.setattr(module, "MOST", most)
+        monkeypatch.setattr(module, "BLOCK", 10)
+    with db.read() as t:
+        for name in ("equal", "not", "each"):
+            condition = CONDITIONS[name](t, "b1")
+            expected = [key for key, book in t.books.items() if condition(book)]
+            query = t.books.where(condition)
+            assert query.keys().all() == list(query.keys()) == expected
+            assert query.count() == len(expected)
+
+
+def test_that_too_many_fit_is_known_after_a_part_of_the_other_table(
+    db: Any, scanned: list[Optional[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cachedlinkscans, "BLOCK", 10)
+    with db.read() as t:
+        for _ in range(2):
+            scanned.clear()
+            expected = [key for key, book in t.books.items() if t.authors[book.author].born < 7]
+            assert t.books.where(lambda b: t.authors[b.author].born < 7).keys().all() == expected
+    assert scanned == [16, 78]  # by the index of the link, which is given up, and by reading all of both tables

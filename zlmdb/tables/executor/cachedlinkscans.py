@@ -7,16 +7,14 @@ that has the same order. So nothing is decoded but what the condition asks of us
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...keys import TupleKey
 from ...query.accesses import IndexFacts, accesses
 from ...query.following import Followed, Given
 from ...query.following.linked import Link
-from ...query.inorder import KEYS
-from ...query.plan import SHARE
+from ...query.inorder import BLOCK, SHARE
 from ...query.prepared import Prepared
 from ...query.projection import ENGINE_KEYS
 from ...query.terms import Asking, conjuncts, subject_of
@@ -29,7 +27,7 @@ from .cachedscans import ScanParts
 from .indexfacts import vouches
 from .keylookups import by_cursor
 from .linkednodes import Making, link_of, nothing
-from .linkscans import EXACT_KEYS, LEAST, can_be_read_once
+from .linkscans import EXACT_KEYS, LEAST, MOST, can_be_read_once
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -112,12 +110,14 @@ class CachedLinkScan(CachedPlan):
         prepared = self._prepared.renewed(functions)
         if linked is None or prepared is None:
             return None
-        storage = linked._storage
-        found = self.fitting(linked, prepared, functions)
-        if len(found) > KEYS or len(found) * SHARE > linked._entries() * 3:
-            return None
-        keys = owners(table, self._bound, found, len(storage.prefix), KEYS + 1)
-        return None if len(keys) > min(KEYS, total // 2) else keys  # so many records are read faster in their order
+        most, every, seen = min(MOST, total // 2), linked._entries(), 0  # more are read faster in their order
+        found: list[bytes] = []
+        for some in self.fitting(linked, prepared, functions):
+            found += owners(table, self._bound, some, len(linked._storage.prefix), most + 1 - len(found))
+            seen = min(seen + BLOCK, every)
+            if len(found) * every > most * max(seen, every // SHARE):  # there are, or will be, more
+                return None
+        return found
 
     def _linked(self, table: Table[Any, Any], followed: Followed) -> Any:
         """The other table; None if it is not to be read."""
@@ -139,12 +139,14 @@ class CachedLinkScan(CachedPlan):
         return name, f"{name}: what refers to the records of {linked._name} that fit; {others}"
 
     @staticmethod
-    def fitting(linked: Table[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> list[bytes]:
-        """The engine's keys of the records of the other table that fit, all of which are read."""
+    def fitting(linked: Table[Any, Any], prepared: Prepared, functions: Sequence[Followed]) -> Iterator[list[bytes]]:
+        """The engine's keys of the records of the other table that fit, all of which are read, some at a time."""
         parts = ScanParts(linked.select(), prepared, functions)
-        found = parts.next(sys.maxsize)
-        parts.close()
-        return found
+        try:
+            while parts.are_left:
+                yield parts.next(BLOCK)
+        finally:
+            parts.close()
 
 
 def _is_whole(selection: Selection[Any, Any]) -> bool:

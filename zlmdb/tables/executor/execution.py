@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from operator import itemgetter
@@ -34,6 +34,7 @@ from .cachedscans import scanned_lists
 from .covered import FIRST_BLOCK, Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts, key_field_facts
 from .keylookups import PickedScan, StagedScan, most_of, total_of
+from .linkedloops import rows_in_loop, watched
 from .orderscans import TOTAL, can_try, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
 
@@ -93,6 +94,8 @@ class Running:
         self.at_once = False  # nothing changes while it runs, in a write transaction either
         self.still = False  # the same, and no function is called, which could change something
         self.every = False  # all rows are wanted, and before the program continues
+        self.picking = False  # in a loop that may write: what other tables tell only says where to look
+        self.beside: Collection[Optional[bytes]] = ()  # the keyspaces that this depends on
         self.reads = AccessReads(self.table)
         self._begin: Optional[Position] = None  # from which on rows are wanted
         self._functions = query.where if self.order is None else (*query.where, self.order)
@@ -121,7 +124,11 @@ class Running:
         """What *gives* say of each record, in order, skipped and limited as asked."""
         if self.order is None:
             last = self._asked_last(gives, one) if self.query.skip else None
-            return self._rows(gives, one, None) if last is None else last
+            if last is not None:
+                return last
+            if self.table._txn._write and not self.at_once and any([one.reading.links for one in self.query.where]):
+                return rows_in_loop(self, gives, one)
+            return self._rows(gives, one, None)
         limit, choice, write = self.selection._limit, None, self.table._txn._write
         still = not write or (self.at_once and all([one.reading.complete for one in self.asked(gives)]))
         if limit is not None and still and self.table._steady:
@@ -469,7 +476,7 @@ class Running:
             lower, upper = self.reads.ranges(choice.accesses[0])[0]
             lower, upper = max(lower, selection._lower), min(upper, selection._upper)
             return selection._with(lower=lower, upper=upper, reverse=self._direction())._scan
-        return partial(self._staged_scan if choice.many else self._picked_scan, choice.accesses)
+        return watched(partial(self._staged_scan if choice.many else self._picked_scan, choice.accesses), self)
 
     def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
         selection = self.selection

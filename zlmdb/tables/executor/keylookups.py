@@ -52,6 +52,18 @@ def total_of(table: Table[Any, Any]) -> int:
     return table._entries() if table._storage.alone else SHARE * CAP
 
 
+class _Beside:
+    """Pauses *scan* when something is written to *space*, which is that of another table."""
+
+    __slots__ = ("_scan", "space")
+
+    def __init__(self, space: Optional[bytes], scan: Scan) -> None:
+        self.space, self._scan = space, scan
+
+    def pause(self) -> None:
+        self._scan.pause()
+
+
 class PickedScan(Scanned):
     """The records of *table* with the engine's *keys*, which are in order, backwards with *reverse*.
 
@@ -68,6 +80,14 @@ class PickedScan(Scanned):
         self._scans = txn._open_scans() if txn._scans is None else txn._scans
         self._scan = Scan(table, table._storage.space, None, lower, upper, reverse) if txn._write else None
         self._at: tuple[Optional[bytes], Any] = None, None
+        self._beside: list[_Beside] = []
+
+    def watch(self, spaces: Iterable[Optional[bytes]]) -> None:
+        """In a write transaction: what is written to one of *spaces* may change which records it has to look at."""
+        if self._scan is not None:
+            self._beside = [_Beside(space, self._scan) for space in spaces]
+            self._scans.running.update(self._beside)
+            self._table._txn._allow_tables()
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's pairs of key and value."""
@@ -103,6 +123,7 @@ class PickedScan(Scanned):
 
     def close(self) -> None:
         """Nothing more is asked of it."""
+        self._scans.running.difference_update(self._beside)
         if self._scan is not None:
             self._scan.close()
         if self._close_keys is not None:  # they are of a generator

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, Optional
+from operator import attrgetter
+from typing import Any, Optional, Union
 from uuid import UUID
 
 from ...query.following import Followed, Node
-from ...query.inorder import KEYS
+from ...query.inorder import BLOCK
+from ...query.terms import CAP
 from ...query.translated import Give
+
+MOST = 400_000
+"""Keys that are kept of one condition at most: of UUIDs about 40 MB. Beyond it each record is looked up."""
 
 LEAST = 256
 """Records whose links are looked up in less time than it takes to think about it."""
@@ -29,10 +34,43 @@ def can_be_read_once(key: Node, table: Any, total: int) -> bool:
     return key.known.cls in EXACT_KEYS and alone and table._entries() <= total
 
 
-def keys_of(rows: Iterator[Any]) -> Optional[frozenset[Any]]:
-    """The keys in *rows*; None if these are too many to keep."""
-    found: list[Any] = list(islice(rows, KEYS + 1))
-    return None if len(found) > KEYS else frozenset(found)
+class Numbers:
+    """Many UUIDs, of which only the *numbers* are kept: they take less than half the memory."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, numbers: set[int]) -> None:
+        self.numbers = numbers
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, UUID) and key.int in self.numbers
+
+
+Keys = Union[set[Any], Numbers]
+"""Keys of records, among which another one is looked for."""
+
+_number_of = attrgetter("int")
+
+
+def keys_of(rows: Iterator[Any], *, numbers: bool) -> Optional[Keys]:
+    """The keys in *rows*; None if these are too many to keep. *numbers*: they are UUIDs, sought by their numbers.
+
+    Of more than an index would look for, the numbers are enough.
+    """
+    found: set[Any] = set()
+    numbered = False
+    while block := list(islice(rows, BLOCK)):
+        found.update(map(_number_of, block) if numbered else block)
+        if len(found) > MOST:
+            return None
+        if numbers and not numbered and len(found) > CAP:
+            found, numbered = set(map(_number_of, found)), True
+    return Numbers(found) if numbered else found
+
+
+def numbers_of(keys: Keys) -> set[int]:
+    """The numbers of *keys*, which are UUIDs."""
+    return keys.numbers if isinstance(keys, Numbers) else set(map(_number_of, keys))
 
 
 def rows_that_fit(fits: Sequence[Followed], table: Any, give: Give) -> Iterator[Any]:

@@ -23,16 +23,13 @@ from ...query.following.known import INT
 from ...query.following.linked import Holds, Referred
 from ...query.following.nodes import Argument, Called, Parameter, Spell, Variable
 from ...query.following.operations import Apply, Attribute, Each, Joined, Method, Not
-from ...query.inorder import KEYS as MOST
+from ...query.inorder import BLOCK
 from ...query.terms import ELEMENT
 from ...store.ranges import keys_from, seek
 from .accessranges import ends_otherwise
 from .indexfacts import vouches
 from .linkednodes import Making, nothing
-from .linkscans import EXACT_KEYS
-
-_BLOCK = 10_000
-"""Rows after which it is looked how many keys there are."""
+from .linkscans import EXACT_KEYS, MOST, Keys, keys_of
 
 CHEAPER = 8
 """How many records of the other table are read in the time in which those of one key are looked up."""
@@ -148,17 +145,10 @@ class Referrers(NamedTuple):
         give = Followed(making.once(("given", back.holder, name), made), nothing, ())
         return cls(table, view, give, bool(rest))
 
-    def keys(self, rows: Iterator[Any]) -> Optional[frozenset[Any]]:
-        """The keys in *rows*, of what `give` gives; None if they are too many to keep."""
-        found = set[Any]()
-        if self.several:
-            rows = chain.from_iterable(filter(None, rows))
-        while block := set(islice(rows, _BLOCK)):
-            found |= block
-            if len(found) > MOST:
-                return None
-        found.discard(None)
-        return frozenset(found)
+    def keys(self, rows: Iterator[Any], *, by_number: bool) -> Optional[Keys]:
+        """The keys in *rows*, of what `give` gives; None if they are too many to keep. *by_number*: as `counts`."""
+        some = chain.from_iterable(filter(None, rows)) if self.several else rows
+        return keys_of(filter(_is_there, some), numbers=by_number)
 
     def counts(self, rows: Iterator[Any], *, by_number: bool) -> Optional[Mapping[Any, int]]:
         """How often each key is in *rows*; None if they are too many to keep. *by_number*: of UUIDs their numbers."""
@@ -167,7 +157,7 @@ class Referrers(NamedTuple):
             rows = chain.from_iterable(set[Any](keys) for keys in rows if keys)
         some: Iterable[Any] = filter(_is_there, rows)
         keys = iter(map(attrgetter("int"), some) if by_number else some)
-        while block := list(islice(keys, _BLOCK)):
+        while block := list(islice(keys, BLOCK)):
             found.update(block)
             if len(found) > MOST:
                 return None
@@ -187,7 +177,7 @@ class Referrers(NamedTuple):
             there = seek(cursor, index.lower, index.upper)
             entries: Iterator[bytes] = keys_from(cursor, index.lower, index.upper) if there else iter(())
             begins = map(itemgetter(slice(None, index.tail)), entries)
-            while block := list(islice(begins, _BLOCK)):
+            while block := list(islice(begins, BLOCK)):
                 found.update(block)
                 if len(found) > MOST:
                     return None

@@ -11,7 +11,8 @@ Where a link leads to no record, Python raises. Records that are left out raise 
 given, the function is asked as well.
 
 In a write transaction the body of a loop may change the other table, and each record is judged when its turn comes:
-there links are looked up one by one, except for what finds all records before the program goes on.
+there links are looked up one by one, except for what finds all records before the program goes on. What indexes tell
+only says where to look (see `linkedloops`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from . import linkscans
 from .indexfacts import vouches
 from .keylookups import total_of
 from .linkednodes import Making, link_of, nothing
-from .linkscans import EXACT_KEYS
+from .linkscans import EXACT_KEYS, Keys, numbers_of
 from .referring import CHEAPER, Back, CountOf, Referrers, SafeCounts, back_of, counted
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class SemiJoins:
         self.texts: dict[Any, str] = {}
         self.scanned: dict[str, None] = {}
         """The tables that are read as a whole."""
+        self.spaces: set[Optional[bytes]] = set()
+        """The keyspaces of the tables that were read."""
         self.origins: dict[Node, Node] = {}
         """What conditions that were made here come from."""
 
@@ -106,16 +109,18 @@ class SemiJoins:
         return found
 
     def keys(
-        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject]
-    ) -> Optional[frozenset[Any]]:  # fmt: skip
-        """The keys of the records that *node*, the condition *part*, is true of; None if they are not known."""
+        self, telling: _Telling, node: Node, part: _LinkedPart, subject: Optional[Subject], *, numbers: bool
+    ) -> Optional[Keys]:  # fmt: skip
+        """The keys of the records that *node*, the condition *part*, is true of; None if they are not known.
+
+        *numbers*: they are UUIDs, and their numbers tell.
+        """
 
         def others() -> _Others:
             link = part.link
             fits = Followed(telling.making.of_record(node, link), nothing, telling.parameters)
-            return _Others(
-                link.holder.evaluate(Given((), telling.parameters)), link.key, (fits,), KEYS, linkscans.keys_of
-            )
+            table = link.holder.evaluate(Given((), telling.parameters))
+            return _Others(table, link.key, (fits,), KEYS, partial(linkscans.keys_of, numbers=numbers))
 
         return self._told(telling, part, subject, others)
 
@@ -139,7 +144,8 @@ class SemiJoins:
         """As `_told`, by an index of the other table, or by reading that as a whole."""
         running, table, fits = telling.running, others.table, others.fits
         txn = running.table._txn
-        if table._txn is not txn or (txn._write and not running.at_once):
+        loop = txn._write and not running.at_once
+        if table._txn is not txn or (loop and not (running.picking and table._steady and _alone(fits))):
             return None
         all_wanted = running.every or telling.scan
         if fits and part not in self._unindexed and (
@@ -147,8 +153,11 @@ class SemiJoins:
         ):  # fmt: skip
             rows = self._by_index(type(running), fits[0], part, table, others.give)
             if rows is not None:
+                self.spaces.add(table._storage.space)
                 return others.answer(iter(rows))
             self._unindexed.add(part)
+        if loop:
+            return None
         total = total_of(running.table)
         most = others.cheaper * (total if telling.alone else total // SHARE)  # others may leave little to look up
         if total < linkscans.LEAST or not linkscans.can_be_read_once(others.key, table, most):
@@ -200,7 +209,7 @@ class SemiJoins:
                 return None
             reading = asked.fits(making)
             fits = () if reading is None else (Followed(reading, nothing, parameters),)
-            answer = partial(found.counts, by_number=asked.by_number) if count else found.keys
+            answer = partial(found.counts if count else found.keys, by_number=asked.by_number)
             entries = None
             if not fits and found.by_entries:
                 entries = partial(found.in_entries, count=count, by_number=asked.by_number)
@@ -308,18 +317,19 @@ class _Telling:
     def _among(self, node: Node, part: _LinkedPart, *, plain: bool, elements: Mapping[Node, Subject]) -> Node:
         link = part.link
         subject = subject_of(link.key, self._followed.keyed, elements)
-        found = self._joins.keys(self, node, part, subject)
+        exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
+        numbers = exact and link.key.known.cls is UUID
+        found = self._joins.keys(self, node, part, subject, numbers=numbers)
         if found is None:
             further = None if subject else link_of(link.key)
             if further is not None and self.tell and part in self._joins.texts:
                 self._joins.tell_further(self, part._replace(link=further))
             return node
-        exact = link.key.known.cls in EXACT_KEYS and vouches(self.running.storage.value.name)
         self._again = self._again or not plain or not exact
-        number, numbers = len(self.parameters), exact and link.key.known.cls is UUID
+        number = len(self.parameters)
         self.parameters.append(found)
         if numbers:
-            self.parameters.append(frozenset([key.int for key in found]))
+            self.parameters.append(numbers_of(found))
         made = self.making.among(link.key, number, numbers=numbers)
         further = None if subject else link_of(made)
         return (
@@ -338,7 +348,7 @@ class _Telling:
         number = len(self.parameters)
         self.parameters.append(found)
         if back.by_number:
-            self.parameters.append(frozenset([key.int for key in found]))
+            self.parameters.append(numbers_of(found))
         made = self.making.among(back.key, number, numbers=back.by_number)
         return self.making.once(("not", made), lambda: Not(made)) if back.denied else made
 
@@ -357,6 +367,11 @@ class _Telling:
         self.parameters.append(found if back.by_number else SafeCounts(found, view))
         making = self.making
         return making.once(("count", back, number), lambda: CountOf(back.key, making.given(number), back.by_number))
+
+
+def _alone(fits: Sequence[Followed]) -> bool:
+    """Whether *fits* ask nothing of a third table."""
+    return not any([one.reading.links for one in fits])
 
 
 def _shown(access: Access) -> str:

@@ -1,0 +1,43 @@
+"""Conditions on linked records in a loop within a write transaction, whose body may change what they are told by.
+
+As in a read transaction, an index of the other table tells the keys of the records that fit, and the index of the link
+finds what refers to these. The loop looks up each linked record nevertheless. When the body writes to this table or to
+the other one, the loop goes on as a scan of the records that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Optional
+
+from ...query.plan import Choice
+from ...query.translated import Give
+
+if TYPE_CHECKING:
+    from .execution import Running
+    from .keylookups import PickedScan
+
+
+def rows_in_loop(running: Running, gives: Sequence[Give], one: bool) -> Iterator[Any]:
+    """The rows of *running*. Nothing is read before the first one is asked for: what is written until then counts."""
+    running.picking = True
+    choice, joins = running.choice(soon=True), running.joins
+    running.picking, running.where = False, running.query.where  # each record is judged when its turn comes
+    if joins is not None and joins.spaces:
+        running.beside = joins.spaces
+        if any([access.is_range_of_keys for access in choice.accesses]):  # which is no hint, but all that is read
+            choice = Choice()
+    yield from running._rows(gives, one, None, choice)
+
+
+def watching(begin: Callable[[], PickedScan], spaces: Iterable[Optional[bytes]]) -> PickedScan:
+    """The scan that *begin* begins, which is told of what is written to *spaces*."""
+    scan = begin()
+    scan.watch(spaces)
+    return scan
+
+
+def watched(begin: Callable[[], PickedScan], running: Running) -> Callable[[], Any]:
+    """*begin*, telling the scan of the other tables that its keys depend on."""
+    return partial(watching, begin, running.beside) if running.beside else begin
