@@ -12,7 +12,7 @@ from .derived import derived_terms
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
-from .following.operations import Apply, Choice, Display, IsNone, Unary
+from .following.operations import Apply, Conditional, Display, IsNone, Unary
 from .ordering import Descending, desc
 from .terms import (
     CAP,
@@ -297,7 +297,7 @@ def _is_of(value: Any, part: Part) -> bool:
 def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
     """The parts of the record that a sort key is, if it is nothing else."""
     there: list[Optional[Subject]] = []  # `desc` of what may be None is another thing for None
-    while isinstance(node, Choice) and isinstance(node.condition, IsNone):
+    while isinstance(node, Conditional) and isinstance(node.condition, IsNone):
         there.append(subject_of(node.condition.inner, keyed))
         node = node.no
     nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Protocol
 
 from ..handlers import let_through
-from .expressions import Compare, Condition, compares_of
 from .expressionsource import Asked, arguments
+from .fieldconditions import Condition, FieldCompare, compares_of
 from .following import Followed
 from .following.known import PLAIN
 from .forms import ROWS, Form
@@ -215,7 +215,7 @@ _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
 
 
 def _renewals(
-    compares: Sequence[Compare], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
+    compares: Sequence[FieldCompare], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
 ) -> Optional[list[_Renewal]]:  # fmt: skip
     """How the values of *compares* are found in other functions; None if they are not just captured ones."""
     found: list[_Renewal] = []

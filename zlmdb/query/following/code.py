@@ -17,7 +17,7 @@ from typing import Any, Callable, Optional
 
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
-from .taken import PADDING, templates
+from .takers import PADDING, templates
 
 Replace = Callable[[Any], Any]
 Function = Callable[..., Any]

@@ -11,7 +11,6 @@ from typing import Any, Callable, Optional, Union
 
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
-from .answers import Text, refuse_always, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
 from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_again, read_static
 from .code import ByCode, understood
@@ -20,10 +19,11 @@ from .folding import Changed, Folding
 from .formatted import gives_returned, returned
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred, answered
+from .mistakenanswers import Text, refuse_always, refuse_method, refuse_texts, texts_of
+from .nodeof import is_constant, node_of
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, identity, spelled, walk
-from .opaque import Sight
+from .opaque import CapturedProxy
 from .session import Session
-from .sight import is_constant, node_of
 from .trace import Again, Refused, TooMany, mistake
 
 Function = Callable[..., Any]
@@ -349,7 +349,7 @@ class Following:
         @gives_returned
         def once() -> Node:
             seen = session.see(0)
-            ready = seen.zlmdb_ready() if isinstance(seen, Sight) else seen  # before anything is recorded
+            ready = seen.zlmdb_ready() if isinstance(seen, CapturedProxy) else seen  # before anything is recorded
             answer = returned(session, ready(*[session.recorded(argument) for argument in arguments]))
             if condition is not False:
                 refuse_method(session, answer, "" if condition is True else condition)

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Optional
 from ...handlers import let_through
 from .code import ByCode
 from .known import PLAIN, STR
+from .nodeof import MARK, node_of
 from .nodes import Given, Node
 from .operations import Apply, Binary
-from .sight import MARK, node_of
-from .taken import Taker, bare_instructions, conversion, is_format, is_jump_back, is_percent, is_return, taker
+from .takers import Taker, bare_instructions, conversion, is_format, is_jump_back, is_percent, is_return, taker
 from .trace import Trace
 
 if TYPE_CHECKING:

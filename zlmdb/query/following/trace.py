@@ -52,7 +52,7 @@ class Run:
         self.taken: Taken = []
         self.answered: dict[Node, bool] = {}
         self.raising: list[Node] = []
-        self.put_off: list[Node] = []  # see `formatted.searched`
+        self.put_off: list[Node] = []  # see `formatted.answered`
         self.unclear = False
 
     def doubt(self) -> None:
