@@ -109,11 +109,6 @@ class Question:
             kept[key] = made[:]
         return made
 
-    def without_order(self, access: Access, why: str) -> Question:
-        """The same, but *access* will not give the order."""
-        self.order, self.rejected = None, [(access, why)]
-        return self
-
     def parts(self) -> list[Asking]:
         """Conditions that all have to hold."""
         return [asking.of(node) for asking in self.askings for node in conjuncts(asking.node)]

@@ -88,7 +88,8 @@ def unless_few_fit(running: Running, choice: Choice, question: Question) -> Choi
     why = None if access is None else _too_few_fit(running, access, question.limit, question.total)
     if access is None or why is None:
         return choice
-    return choose(question.without_order(access, why), running.reads.measure)
+    question.order, question.rejected = None, [(access, why)]
+    return choose(question, running.reads.measure)
 
 
 def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: int) -> Optional[str]:
