@@ -90,8 +90,11 @@ class Prepared:
         """Whether it may serve other functions of the same code."""
         return self._renewals is not None
 
-    def renewed(self, functions: Sequence[Followed]) -> Optional[Prepared]:
-        """The same for other functions of the same code; None if they have captured values of other kinds."""
+    def renewed(self, functions: Sequence[Any]) -> Optional[Prepared]:
+        """The same for other functions of the same code; None if they have captured values of other kinds.
+
+        Whatever else is behind the last of the *functions* is not looked at.
+        """
         if not self._renewals:
             return self
         given = self._given[:]
