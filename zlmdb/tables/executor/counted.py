@@ -7,7 +7,7 @@ value of a field that an index sorts is in the record of the first entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Optional
@@ -16,12 +16,12 @@ from uuid import UUID
 from ...handlers import let_through
 from ...keys import TupleKey
 from ...keys.dates import is_ambiguous
-from ...query.accesses import Access, accesses, has_all, in_all, order_access
+from ...query.accesses import Access, IndexFacts, accesses, has_all, in_all, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
 from ...query.following.nodes import Parameter, walk
 from ...query.following.operations import Compare
-from ...query.terms import DESCENDING, KEY, Asking, Origin, subject_of
+from ...query.terms import DESCENDING, KEY, Asking, Origin, Subject, subject_of
 from ...store.ranges import seek
 from ..indexstorage import BoundIndex
 from ..keyrange import count_in
@@ -173,23 +173,31 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
         selection._running(ordered=False).settle(give)
     if any([one.reading.to_check > 0 or not one.reading.complete for one in (*where, give)]):
         return None
-    parts = parts_of(where)
-    for facts in found:
+    access = next(_in_order_of(subject, found, parts_of(where)), None)
+    if access is None:
+        return None
+    last = (which is max) is not access.facts.parts[-1].descending
+    reads = AccessReads(selection._table)
+    bound: Any = reads.bound(access)
+    # It depends on captured values whether a partial index may be used.
+    if not access.facts.where and not any([one.reading.links for one in where]):
+        keep(known.cached, key, _cached_extreme(selection, access, bound, last=last))
+    try:
+        return _at_end(selection, bound, reads.ranges(access)[0], give, last=last)
+    except Exception as error:  # the general form tells what it is
+        let_through(error)
+        return None
+
+
+def _in_order_of(
+    subject: Subject, indexes: Sequence[IndexFacts], parts: Sequence[Asking]
+) -> Iterator[Access]:  # fmt: skip
+    """Those of *indexes*, asked for all *parts*, that have exactly what fits in the order of *subject*, up or down."""
+    for facts in indexes:
         for way in (subject, (DESCENDING, *subject)):
             access = order_access(facts, (way,), parts)
             if access is not None and access.facts.parts[-1].kind in _SORTED and is_all(access, parts):
-                last = (which is max) is (way == subject)
-                reads = AccessReads(selection._table)
-                bound: Any = reads.bound(access)
-                # It depends on captured values whether a partial index may be used.
-                if not facts.where and not any([one.reading.links for one in where]):
-                    keep(known.cached, key, _cached_extreme(selection, access, bound, last=last))
-                try:
-                    return _at_end(selection, bound, reads.ranges(access)[0], give, last=last)
-                except Exception as error:  # the general form tells what it is
-                    let_through(error)
-                    return None
-    return None
+                yield access
 
 
 def _cached_extreme(selection: Selection[Any, Any], access: Access, bound: BoundIndex, *, last: bool) -> CachedExtreme:
