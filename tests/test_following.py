@@ -23,7 +23,8 @@ import pytest
 from followed import Address, Kind, User, agree, following, users
 
 from zlmdb.query.following import Following, walk
-from zlmdb.query.following.code import ByCode, understood
+from zlmdb.query.following.bycode import ByCode
+from zlmdb.query.following.code import understood
 from zlmdb.query.following.nodes import Called, Parameter
 from zlmdb.query.following.operations import Compare
 

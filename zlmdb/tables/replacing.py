@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from ..handlers import let_through
 from ..query.expressionsource import Asked
 from ..query.following import Followed, Node
-from ..query.following.code import ByCode
+from ..query.following.bycode import ByCode
 from ..query.following.nodes import Argument
 from ..query.following.operations import Apply, Conditional
 from ..query.recordpaths import taken

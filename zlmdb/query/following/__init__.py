@@ -11,7 +11,8 @@ its order.* So whatever comes out means what the function means. What cannot be 
 - `session` follows a copy of the function, `captured` are the values that the copy has from outside, and `proxies` what
   it sees of them, with `opaque`, `callables`, `linked` for tables and `nested` for the records that refer; `nodeof`
   makes expressions of all that the copy holds; `pure` lists the functions that it may call, `code` tells what a
-  recorder would not notice, `takers` where a value goes, and `debugged` where a debugger stops;
+  recorder would not notice, `takers` where a value goes, and `debugged` where a debugger stops; `bycode` keeps
+  what was found out for code;
 - `following` is the door, and keeps what was read.
 """
 

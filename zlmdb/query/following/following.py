@@ -11,8 +11,9 @@ from typing import Any, Callable, Optional, Union
 
 from ...handlers import let_through
 from .arity import takes_key
+from .bycode import ByCode
 from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_again, read_static
-from .code import ByCode, understood
+from .code import understood
 from .debugged import stops_in
 from .folding import Changed, Folding
 from .formatted import gives_returned, returned

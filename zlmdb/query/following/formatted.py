@@ -22,7 +22,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
-from .code import ByCode
+from .bycode import ByCode
 from .known import PLAIN, STR
 from .nodeof import MARK, node_of
 from .nodes import Given, Node
