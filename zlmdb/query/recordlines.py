@@ -119,6 +119,11 @@ class RecordLines:
             "pass" if form.late else f"found = (sort_key, {', '.join(more)})",
         ]
 
+    def record(self) -> None:
+        """Lines that read one record, ask the conditions of it and make what is wanted: by single fields if it pays."""
+        if self.columns is None or not self.by_columns():
+            self.as_whole()
+
     def as_whole(self) -> None:
         """Lines that read the record as a whole."""
         self.remaining(self.conjuncts)
