@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
@@ -54,20 +54,12 @@ def with_sort_key(order: Followed, want: Projection, programs: Programs) -> Proj
 
 def _given(followed: Followed, programs: Programs) -> Projection:
     node = followed.node
-    paths = list(_paths(node, followed, programs)) if programs.columns is not None else []
-    if isinstance(node, ops.Display):
-        if node.kind is tuple and paths and len(paths) == len(node.elements):
-            return Projection(tuple(paths), one=False)
-    elif paths:
-        return Projection((paths[0],))
+    if programs.columns is not None:
+        several = isinstance(node, ops.Display) and node.kind is tuple
+        paths = [_path(one, followed, programs) for one in (node.parts() if several else (node,))]
+        if paths and None not in paths:
+            return Projection(tuple(paths), one=not several)
     return Projection((Asked(followed, node),))
-
-
-def _paths(node: Node, followed: Followed, programs: Programs) -> Iterator[Path]:
-    for one in node.elements if isinstance(node, ops.Display) else (node,):
-        path = _path(one, followed, programs)
-        if path is not None:
-            yield path
 
 
 def _path(node: Node, followed: Followed, programs: Programs) -> Optional[Path]:
