@@ -92,8 +92,16 @@ class CachedCovered(CachedPaths):
                 return rows[skip:]
         ordered = within is not None or (give is HITS and selection._is_all())
         if not ordered and not way.only:
-            few = self._few_rows(selection, give, stop)
-            return None if few is None else few[skip:stop]
+            found = self._finds(table, query.where)[0]
+            few = found.fewer(FEW)
+            if few is None and self._scan is not None and stop <= FEW:  # the first records may have as many
+                parts = self._scan.parts(selection, give)
+                first = parts.next(FEW)
+                parts.close()
+                if len(first) >= stop:
+                    return first[skip:stop]
+            few = found.fewer(CAP) if few is None else few
+            return None if few is None else self._rows_of(found, few, selection, give)[skip:stop]
         within_keys = selection._lower, selection._upper
         covered = Covered(
             table, self._bound, ranges, ordered, bool(selection._reverse), *within_keys, self._cover, self._fields
@@ -104,19 +112,6 @@ class CachedCovered(CachedPaths):
             if len(rows) >= stop:
                 break
         return rows[skip:stop]
-
-    def _few_rows(self, selection: Selection[Any, Any], give: Give, stop: int) -> Optional[list[Any]]:
-        """All rows, if these are of few entries, or the first *stop* if these are of the first records; else None."""
-        found = self._finds(selection._table, selection._query.where)[0]
-        few = found.fewer(FEW)
-        if few is None and self._scan is not None and stop <= FEW:
-            parts = self._scan.parts(selection, give)
-            first = parts.next(FEW)
-            parts.close()
-            if len(first) >= stop:
-                return first
-        few = found.fewer(CAP) if few is None else few
-        return None if few is None else self._rows_of(found, few, selection, give)
 
     def _first_pairs(self, selection: Selection[Any, Any], within: Range, most: int) -> dict[bytes, bytes]:
         """The first entries *within* a range, at most *most*, with their values."""
