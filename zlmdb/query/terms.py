@@ -28,7 +28,7 @@ from .following.operations import (
     Not,
 )
 from .remembered import can_be_read
-from .texts import transformed
+from .texttransforms import transformed
 
 Subject = tuple[Union[str, int], ...]
 """What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it.
