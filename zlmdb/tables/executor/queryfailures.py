@@ -32,14 +32,16 @@ def failed(
     columns = storage.generated.loops.columns
     # Neither the engine nor zlmdb has raised it, but what the query does with a record.
     own_error = not isinstance(table._txn._translate(error, table=table._name), (errors.Error, MemoryError))
-    if (own_error or read) and key is None and scan is not None and scan.any:  # the loop had no need of keys
-        key, data = scan.current()
     if own_error:
+        if key is None and scan is not None and scan.any:  # the loop had no need of keys
+            key, data = scan.current()
         if _lacks_zone(error):
             _tell_zones(storage, functions, error, key, data)
         _raise_own(storage, functions, error, key, data)
     if not read or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
         selection._failed(error, key, data, scan)
+    if key is None and scan is not None:
+        key, data = scan.current()
     own = _raised(storage, prepared.called(functions), error, key, data)
     if type(own) is type(error):
         raise error
