@@ -79,7 +79,9 @@ def _raised(
     Or that of a broken record in another table, of which the loop read only what the functions name.
     """
     record = _decoded(storage, key, data)
-    for followed in functions if record is not None else ():
+    if record is None:
+        return None
+    for followed in functions:
         try:
             followed.function(*(record if followed.keyed else record[1:]))
         except Exception as own:
