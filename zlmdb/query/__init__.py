@@ -13,14 +13,6 @@ from .ordering import Descending, Ordered, desc
 from .reads import Reads, SelectedRows, preview
 
 __all__ = [
-    "SOME",
-    "Descending",
-    "NoList",
-    "Ordered",
-    "Reads",
-    "SelectedRows",
-    "desc",
-    "no_length",
-    "preview",
+    "SOME", "Descending", "NoList", "Ordered", "Reads", "SelectedRows", "desc", "no_length", "preview",
     "shown_position",
 ]  # fmt: skip

@@ -59,19 +59,8 @@ class Question:
     """
 
     __slots__ = (
-        "askings",
-        "hasty",
-        "indexes",
-        "kept",
-        "limit",
-        "many",
-        "order",
-        "rejected",
-        "soon",
-        "tied",
-        "total",
-        "tried",
-    )
+        "askings", "hasty", "indexes", "kept", "limit", "many", "order", "rejected", "soon", "tied", "total", "tried",
+    )  # fmt: skip
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,

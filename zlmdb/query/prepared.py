@@ -38,20 +38,9 @@ class Prepared:
     """
 
     __slots__ = (
-        "_body",
-        "_coverings",
-        "_given",
-        "_late",
-        "_listings",
-        "_loops",
-        "_programs",
-        "_renewals",
-        "_scannings",
-        "_sources",
-        "keyed",
-        "needs",
-        "of_keys",
-    )
+        "_body", "_coverings", "_given", "_late", "_listings", "_loops", "_programs", "_renewals", "_scannings",
+        "_sources", "keyed", "needs", "of_keys",
+    )  # fmt: skip
 
     def __init__(
         self, functions: Sequence[Followed], conditions: Sequence[Condition], asked: Sequence[Asked],

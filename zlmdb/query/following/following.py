@@ -44,19 +44,9 @@ class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
     __slots__ = (
-        "calls",
-        "cells",
-        "condition",
-        "debugged",
-        "guards",
-        "kept",
-        "keyed",
-        "links",
-        "node",
-        "steps",
-        "to_check",
+        "calls", "cells", "condition", "debugged", "guards", "kept", "keyed", "links", "node", "steps", "to_check",
         "trusted",
-    )
+    )  # fmt: skip
 
     def __init__(
         self, node: Node, *, keyed: bool, condition: bool = True, session: Optional[Session] = None
