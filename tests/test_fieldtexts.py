@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional, TypedDict
 import pytest
 
 import zlmdb
-from zlmdb.query.texts import NAMES, transform
+from zlmdb.query.texttransforms import NAMES, transform
 from zlmdb.tables.indexkinds.fieldtexts import FieldText, field_text
 
 

@@ -28,7 +28,7 @@ from uuid import UUID
 import pytest
 from followed import UTC, Address, Kind, Level, User, all_agree
 
-from zlmdb.query.following import code
+from zlmdb.query.following import bycode
 
 from .interrupts import INTERRUPTS, interrupting, traces_instructions
 
@@ -985,12 +985,12 @@ def test_every_odd_function_gives_what_it_gives_when_called(condition: bool) -> 
 
 @traces_instructions
 def test_an_interrupt_while_a_result_is_kept_keeps_no_thread_from_keeping_others() -> None:
-    kept = code.ByCode(2)
+    kept = bycode.ByCode(2)
     codes = [compile(str(number), "", "eval") for number in range(4)]
     at, count = 0, [1]
     while count[0] >= at:
         at += 1
-        with suppress(*INTERRUPTS), interrupting(at, code.__file__.__eq__) as count:
+        with suppress(*INTERRUPTS), interrupting(at, bycode.__file__.__eq__) as count:
             kept.keep(codes[at % 4], at)
         thread = threading.Thread(target=kept.keep, args=(codes[at % 4], -at), daemon=True)
         thread.start()

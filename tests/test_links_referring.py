@@ -15,7 +15,7 @@ import pytest
 
 import zlmdb
 from zlmdb import ForeignKey, Index, Table
-from zlmdb.query.nested import Reader
+from zlmdb.query.nestedloops import Reader
 from zlmdb.tables.executor import linkscans, referring, semijoins
 
 pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python

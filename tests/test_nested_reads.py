@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb import Cbor, FlatBuffers, ForeignKey, Index, Json, Msgpack, Pickle, Table, UniqueIndex
-from zlmdb.query import nested, nestedrows
+from zlmdb.query import nestedloops, nestedrows
 from zlmdb.query.following.nested import Nested
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.tables import indexview
@@ -127,9 +127,9 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         made.append(True)
         return make(self, *arguments)
 
-    original, make = indexview.IndexView._reader, nested.Reader.made
+    original, make = indexview.IndexView._reader, nestedloops.Reader.made
     monkeypatch.setattr(indexview.IndexView, "_reader", reader)
-    monkeypatch.setattr(nested.Reader, "made", generated)
+    monkeypatch.setattr(nestedloops.Reader, "made", generated)
     return made
 
 

@@ -216,7 +216,6 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.executor.keylookups", "tables.table"): "annotations: a scan reads a table",
     ("tables.executor.execution", "tables.selection"): "annotations: the query of a selection runs",
     ("tables.executor.queryfailures", "tables.selection"): "annotations: the query of a selection runs",
-    ("tables.executor.queryfailures", "tables.table"): "annotations: its transaction translates errors",
     ("tables.executor.nestedreads", "tables.indexview"): "annotations: what is read through a view",
     ("tables.executor.nestedreads", "tables.table"): "annotations: it reads a table",
     ("tables.executor.accessreads", "tables.selection"): "annotations: what is read is in the range of a selection",

@@ -10,9 +10,9 @@ The tables are not known here: `tables.executor.execution` puts it together.
 
 from .nolists import SOME, NoList, no_length, shown_position
 from .ordering import Descending, Ordered, desc
-from .reads import Given, Reads, preview
+from .reads import Reads, SelectedRows, preview
 
 __all__ = [
-    "SOME", "Descending", "Given", "NoList", "Ordered", "Reads", "desc", "no_length", "preview",
+    "SOME", "Descending", "NoList", "Ordered", "Reads", "SelectedRows", "desc", "no_length", "preview",
     "shown_position",
 ]  # fmt: skip

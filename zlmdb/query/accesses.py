@@ -12,7 +12,7 @@ from .derived import derived_terms
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
-from .following.operations import Apply, Choice, Display, IsNone, Unary
+from .following.operations import Apply, Conditional, Display, IsNone, Unary
 from .ordering import Descending, desc
 from .terms import (
     CAP,
@@ -199,17 +199,11 @@ def accesses(
     askings: Sequence[Asking], indexes: Sequence[IndexFacts], known: Callable[[], Sequence[Asking]] = tuple
 ) -> list[Access]:
     """The ways to find what all of *askings* want, the most promising first. *known*: what else is true of these."""
-    by: dict[Subject, list[Term]] = {}
-    elements: list[dict[Subject, list[Term]]] = []  # what is said of one element: another one says nothing of it
-    for asking in askings:
-        term = term_of(asking)
-        if term is not None:
-            by.setdefault(term.subject, []).append(term)
-        for term in derived_terms(asking):
-            by.setdefault(term.subject, []).append(term)
-        terms = element_terms(asking)
-        if terms:
-            elements.append(_by_subject(terms))
+    by = _by_subject([
+        term for one in askings for term in (term_of(one), *derived_terms(one)) if term is not None
+    ])  # fmt: skip
+    # What is said of one element: another one says nothing of it.
+    elements = [_by_subject(terms) for one in askings if (terms := element_terms(one))]
     ways = [
         (index, said)
         for index in indexes
@@ -297,7 +291,7 @@ def _is_of(value: Any, part: Part) -> bool:
 def ordered_by(node: Node, keyed: bool) -> Optional[tuple[Subject, ...]]:
     """The parts of the record that a sort key is, if it is nothing else."""
     there: list[Optional[Subject]] = []  # `desc` of what may be None is another thing for None
-    while isinstance(node, Choice) and isinstance(node.condition, IsNone):
+    while isinstance(node, Conditional) and isinstance(node.condition, IsNone):
         there.append(subject_of(node.condition.inner, keyed))
         node = node.no
     nodes = node.elements if isinstance(node, Display) and node.kind is tuple else (node,)
@@ -340,23 +334,21 @@ def order_access(
     ])  # fmt: skip
     equal: list[Any] = []
     used: list[tuple[Part, Term]] = []
-    nodes = [one.node for one in askings if in_all(index, one)]
     signs = tuple([-1 if one[0] == NEGATIVE else 1 for one in subjects])
     subjects = tuple([one if sign > 0 else (DESCENDING, *one[1:]) for sign, one in zip(signs, subjects)])
     rest = len(index.parts) - len(subjects)
     for number, part in enumerate(index.parts):  # a part that is asked for by a value of its type is not None
         terms = said.get(part.subject, ())
         if (number == rest or (tied and number < rest)) and _all_present(index.parts[number:], askings):
-            flipped = _direction(index.parts[number : number + len(subjects)], subjects, signs)
-            straight = flipped is False and number == rest
-            if straight or (tied and flipped is not None and (index.name != KEY or number == rest)):
+            order = _order_from(index, number, subjects, signs, tied=tied)
+            if order is not None:
                 found: dict[str, Any] = {}
                 _next_part(part, [one for one in terms if one.operator not in ("==", "in")], found, used)
-                nodes += [one.node for _, one in used]
-                ties = 0 if straight or index.name == KEY else number + len(subjects)
+                nodes = (*[one.node for one in askings if in_all(index, one)], *[term.node for _, term in used])
+                flipped, ties = order
                 return Access(
-                    index, tuple(equal), rank=3, nodes=tuple(nodes), terms=tuple(used), signs=signs,
-                    flipped=flipped is True, ties=ties, **found,
+                    index, tuple(equal), rank=3, nodes=nodes, terms=tuple(used), signs=signs, flipped=flipped,
+                    ties=ties, **found,
                 )  # fmt: skip
         term = next((one for one in terms if one.operator == "=="), None)
         if term is None or not _is_of(term.value, part):
@@ -364,6 +356,21 @@ def order_access(
         equal.append(term.value)
         used.append((part, term))
     return None
+
+
+def _order_from(
+    index: IndexFacts, number: int, subjects: tuple[Subject, ...], signs: tuple[int, ...], *, tied: bool
+) -> Optional[tuple[bool, int]]:  # fmt: skip
+    """Whether the parts of *index* from that *number* on are *subjects* the other way round, and `Access.ties`.
+
+    None if they do not give this order.
+    """
+    end = number + len(subjects)
+    flipped, whole = _direction(index.parts[number:end], subjects, signs), end == len(index.parts)
+    straight = flipped is False and whole
+    if flipped is None or not (straight or tied) or (index.name == KEY and not whole):
+        return None
+    return flipped, 0 if straight or index.name == KEY else end
 
 
 _KEYS = ((KEY,), (DESCENDING, KEY))

@@ -13,8 +13,8 @@ from typing import Any, Optional, cast
 
 from ..values.base import is_a
 from .following.known import PLAIN, kind_of
+from .following.nodeof import has_fixed_zone
 from .following.nodes import Argument, Called, Constant, Node, Parameter, walk
-from .following.sight import has_fixed_zone
 
 
 def said(node: Node, parameters: Sequence[Any]) -> Optional[str]:

@@ -15,8 +15,8 @@ from ..handlers import let_through
 from ..values.base import is_a
 from .canonical import said
 from .following.known import PLAIN, kind_of
+from .following.nodeof import has_fixed_zone
 from .following.operations import Joined
-from .following.sight import has_fixed_zone
 from .terms import Asking, Term, conjuncts, not_none, term_of
 
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {

@@ -91,7 +91,7 @@ class Writer(RecordLines):
                 self.add("failed(error, key, data, scan)")
             with self.block("finally:"):
                 self.add("if scan is not None: scan.close()")
-        self.source.lines[begin:begin] = [f"    size{number} = len(c{number})" for number in self.measured]
+        self.measure(begin)
         return _LOOPS.functions(self.programs.name, str(self.source), self.names)["loop"]
 
     def listing(self, captured: Sequence[Captured], sparse: bool, dense: bool) -> Callable[..., list[Any]]:
@@ -104,8 +104,7 @@ class Writer(RecordLines):
             with self.block("for key in keys:"):
                 self.add("data = get(key)" if dense else "data = get(key, None, handle)")
                 self.add(f"if data is None: {'continue' if sparse else 'raise LookupError'}")
-                if self.columns is None or not self.by_columns():
-                    self.as_whole()
+                self.record()
                 self.add("add(found)")
             self.add("return rows")
         return self.made("listing")
@@ -183,8 +182,7 @@ class Writer(RecordLines):
             begin = len(self.source.lines)
             self.add("found_rows = []", "add = found_rows.append")
             with self.block(f"for {'key, data' if keyed else 'data'} in rows:"):
-                if self.columns is None or not self.by_columns():
-                    self.as_whole()
+                self.record()
                 if limited:
                     with self.block("if before:"):
                         self.add("before -= 1", "continue")
@@ -194,14 +192,17 @@ class Writer(RecordLines):
                     with self.block("if not left:"):
                         self.add("break")
             self.add("return found_rows")
-        self.source.lines[begin:begin] = [f"    size{number} = len(c{number})" for number in self.measured]
+        self.measure(begin)
         return self.made("scanning")
+
+    def measure(self, at: int) -> None:
+        """Put lines *at* that number that measure the constants whose lengths are compared."""
+        self.source.lines[at:at] = [f"    size{number} = len(c{number})" for number in self.measured]
 
     def rows(self, keyed: bool) -> None:
         """The loop itself."""
         with self.block(f"for {'key, data' if keyed else 'data'} in rows:"):
-            if self.columns is None or not self.by_columns():
-                self.as_whole()
+            self.record()
             if self.form.late:
                 self.add("found = (sort_key, scan.current()[0])")
             self.add("yield found")
@@ -216,8 +217,7 @@ class Writer(RecordLines):
             self.add("data = None")
             begin = len(self.source.lines)
             with self.block(f"for {'key, data' if keyed else 'data'} in {some}:"):
-                if self.columns is None or not self.by_columns():
-                    self.as_whole()
+                self.record()
             of_one = expression_of(self.source.lines[begin + 1 :]) if self.form.listed and not keyed else None
             if of_one is not None:  # nothing else is done with a record
                 del self.source.lines[begin:]

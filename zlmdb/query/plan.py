@@ -59,19 +59,8 @@ class Question:
     """
 
     __slots__ = (
-        "askings",
-        "hasty",
-        "indexes",
-        "kept",
-        "limit",
-        "many",
-        "order",
-        "rejected",
-        "soon",
-        "tied",
-        "total",
-        "tried",
-    )
+        "askings", "hasty", "indexes", "kept", "limit", "many", "order", "rejected", "soon", "tied", "total", "tried",
+    )  # fmt: skip
 
     def __init__(
         self, askings: Sequence[Asking], indexes: Sequence[IndexFacts], total: int,
@@ -108,11 +97,6 @@ class Question:
                 kept.clear()
             kept[key] = made[:]
         return made
-
-    def without_order(self, access: Access, why: str) -> Question:
-        """The same, but *access* will not give the order."""
-        self.order, self.rejected = None, [(access, why)]
-        return self
 
     def parts(self) -> list[Asking]:
         """Conditions that all have to hold."""

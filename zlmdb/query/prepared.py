@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Protocol
 
 from ..handlers import let_through
-from .expressions import Compare, Condition, compares_of
 from .expressionsource import Asked, arguments
+from .fieldconditions import Condition, FieldCompare, compares_of
 from .following import Followed
 from .following.known import PLAIN
 from .forms import ROWS, Form
@@ -38,20 +38,9 @@ class Prepared:
     """
 
     __slots__ = (
-        "_body",
-        "_coverings",
-        "_given",
-        "_late",
-        "_listings",
-        "_loops",
-        "_programs",
-        "_renewals",
-        "_scannings",
-        "_sources",
-        "keyed",
-        "needs",
-        "of_keys",
-    )
+        "_body", "_coverings", "_given", "_late", "_listings", "_loops", "_programs", "_renewals", "_scannings",
+        "_sources", "keyed", "needs", "of_keys",
+    )  # fmt: skip
 
     def __init__(
         self, functions: Sequence[Followed], conditions: Sequence[Condition], asked: Sequence[Asked],
@@ -90,8 +79,11 @@ class Prepared:
         """Whether it may serve other functions of the same code."""
         return self._renewals is not None
 
-    def renewed(self, functions: Sequence[Followed]) -> Optional[Prepared]:
-        """The same for other functions of the same code; None if they have captured values of other kinds."""
+    def renewed(self, functions: Sequence[Any]) -> Optional[Prepared]:
+        """The same for other functions of the same code; None if they have captured values of other kinds.
+
+        Whatever else is behind the last of the *functions* is not looked at.
+        """
         if not self._renewals:
             return self
         given = self._given[:]
@@ -215,7 +207,7 @@ _Renewal = tuple[int, int, int, type[Any], Optional[Callable[[Any], Any]]]
 
 
 def _renewals(
-    compares: Sequence[Compare], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
+    compares: Sequence[FieldCompare], stored: Sequence[bool], numbers: dict[int, int], programs: Programs
 ) -> Optional[list[_Renewal]]:  # fmt: skip
     """How the values of *compares* are found in other functions; None if they are not just captured ones."""
     found: list[_Renewal] = []

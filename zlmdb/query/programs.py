@@ -8,7 +8,7 @@ from typing import Any, Optional
 from ..values.flatbuffers import FlatBuffersViewSerializer
 from ..values.narrow import Parts
 from ..values.paths import Path
-from .expressions import Compare
+from .fieldconditions import FieldCompare
 from .fieldtypes import vouches
 from .following import Following
 from .following.known import Home
@@ -92,12 +92,12 @@ class Programs:
             self.kept["parts"] = self._value.parts()
         return self.kept["parts"]
 
-    def constants(self, compares: Sequence[Compare]) -> tuple[list[Any], tuple[bool, ...]]:
+    def constants(self, compares: Sequence[FieldCompare]) -> tuple[list[Any], tuple[bool, ...]]:
         """What the fields are compared with, and of each whether it is in the form that is stored."""
         found = [self._constant(compare) for compare in compares]
         return [value for value, _ in found], tuple(stored for _, stored in found)
 
-    def _constant(self, compare: Compare) -> tuple[Any, bool]:
+    def _constant(self, compare: FieldCompare) -> tuple[Any, bool]:
         columns, value = self.columns, compare.value
         if compare.operator != "in":
             convert = None if value is None else columns.convert(compare.name, value)

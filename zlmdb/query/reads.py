@@ -187,7 +187,7 @@ class Reads(NoList, Iterable[R_co], Generic[R_co]):
         return f"[{preview(lambda: iter(self))}]"
 
 
-class Given(Reads[R_co]):
+class SelectedRows(Reads[R_co]):
     """What is given of each record of a selection."""
 
     __slots__ = ("_give", "_name", "_selection")
@@ -237,7 +237,7 @@ class Given(Reads[R_co]):
     def last(self) -> Optional[R_co]:
         """The last row; None when there is none. O(log n) for a range of keys, with a limit O(limit)."""
         backwards = self._selection._backwards()
-        return super().last() if backwards is None else Given[R_co](backwards, self._give, self._name).first()
+        return super().last() if backwards is None else SelectedRows[R_co](backwards, self._give, self._name).first()
 
     def __bool__(self) -> bool:
         return bool(self._selection)

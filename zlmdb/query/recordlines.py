@@ -21,8 +21,8 @@ from ..codegen import Source
 from ..handlers import let_through
 from ..namedtuples import NamedTuple
 from ..values.paths import AS_TEXT, Path, without_parts
-from .expressions import Compare, Condition, Leaf
 from .expressionsource import Asked, taken_of
+from .fieldconditions import Condition, FieldCompare, Leaf
 from .forms import ROWS, Form
 from .projection import Projection
 from .recordpaths import parts_alone, taken
@@ -119,6 +119,11 @@ class RecordLines:
             "pass" if form.late else f"found = (sort_key, {', '.join(more)})",
         ]
 
+    def record(self) -> None:
+        """Lines that read one record, ask the conditions of it and make what is wanted: by single fields if it pays."""
+        if self.columns is None or not self.by_columns():
+            self.as_whole()
+
     def as_whole(self) -> None:
         """Lines that read the record as a whole."""
         self.remaining(self.conjuncts)
@@ -135,11 +140,11 @@ class RecordLines:
 
     # As a whole
 
-    def compared(self, compare: Compare, number: int) -> str:
+    def compared(self, compare: FieldCompare, number: int) -> str:
         """The expression of *compare*, of ``value``."""
         return self.compared_with(compare, taken_of("value", compare.name), f"given{number}")
 
-    def compared_with(self, compare: Compare, value: str, constant: str) -> str:
+    def compared_with(self, compare: FieldCompare, value: str, constant: str) -> str:
         """The expression that compares the expression *value* with *constant*."""
         operator = compare.operator
         if compare.value is None:
@@ -229,7 +234,7 @@ class RecordLines:
             with self.block(f"if {length} != size{number}:"):
                 self.add("continue")
 
-    def compared_column(self, compare: Compare, number: int) -> str:
+    def compared_column(self, compare: FieldCompare, number: int) -> str:
         """The expression of *compare*, of a single field."""
         name = compare.name
         if compare.value is None:

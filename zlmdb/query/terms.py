@@ -11,13 +11,14 @@ from ..namedtuples import NamedTuple
 from .following import Given, Node
 from .following.known import CONTAINERS, NONE, PLAIN, SOMETHING, Known, is_bare_enum, is_enum, kind_of
 from .following.linked import Link
+from .following.nodeof import has_plain_zone, is_constant
 from .following.nodes import Argument, Constant, Parameter, Variable
 from .following.operations import (
     Apply,
     Attribute,
     Binary,
-    Choice,
     Compare,
+    Conditional,
     Display,
     Each,
     IsNone,
@@ -26,9 +27,8 @@ from .following.operations import (
     Method,
     Not,
 )
-from .following.sight import has_plain_zone, is_constant
 from .remembered import can_be_read
-from .texts import transformed
+from .texttransforms import transformed
 
 Subject = tuple[Union[str, int], ...]
 """What of a record: the path of a field, or beginning with ``KEY`` the key, or a part of it.
@@ -139,7 +139,7 @@ def cases(node: Node) -> Sequence[Sequence[Node]]:
     """
     if isinstance(node, Joined) and node.word == "or":
         return [list(conjuncts(one)) for one in node.conditions]
-    if not isinstance(node, Choice):
+    if not isinstance(node, Conditional):
         return ()
     found = [[*conjuncts(node.condition), *conjuncts(node.yes)], list(conjuncts(node.no))]
     return [one for one in found if not any([isinstance(part, Constant) and not part.value for part in one])]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from ..handlers import let_through
 from ..values.paths import Path
-from .expressions import Compare, Condition
 from .expressionsource import Asked
+from .fieldconditions import Condition, FieldCompare
 from .fieldtypes import compares
 from .following import Followed, Node
 from .following import operations as ops
@@ -54,20 +54,12 @@ def with_sort_key(order: Followed, want: Projection, programs: Programs) -> Proj
 
 def _given(followed: Followed, programs: Programs) -> Projection:
     node = followed.node
-    paths = list(_paths(node, followed, programs)) if programs.columns is not None else []
-    if isinstance(node, ops.Display):
-        if node.kind is tuple and paths and len(paths) == len(node.elements):
-            return Projection(tuple(paths), one=False)
-    elif paths:
-        return Projection((paths[0],))
+    if programs.columns is not None:
+        several = isinstance(node, ops.Display) and node.kind is tuple
+        paths = [_path(one, followed, programs) for one in (node.parts() if several else (node,))]
+        if paths and None not in paths:
+            return Projection(tuple(paths), one=not several)
     return Projection((Asked(followed, node),))
-
-
-def _paths(node: Node, followed: Followed, programs: Programs) -> Iterator[Path]:
-    for one in node.elements if isinstance(node, ops.Display) else (node,):
-        path = _path(one, followed, programs)
-        if path is not None:
-            yield path
 
 
 def _path(node: Node, followed: Followed, programs: Programs) -> Optional[Path]:
@@ -87,10 +79,10 @@ class _Translation:
 
     def condition(self, node: Node) -> Optional[Condition]:
         """*node* as a condition on fields; None if it is more than that."""
-        compares: dict[Node, Compare] = {}
+        compares: dict[Node, FieldCompare] = {}
         return Condition(node, compares) if self._find(node, compares) else None
 
-    def _find(self, node: Node, compares: dict[Node, Compare]) -> bool:
+    def _find(self, node: Node, compares: dict[Node, FieldCompare]) -> bool:
         """Put the comparisons of *node* into *compares*; False if it is more than these."""
         if isinstance(node, ops.Not):
             return self._find(node.inner, compares)
@@ -101,7 +93,7 @@ class _Translation:
             compares[node] = compare
         return compare is not None
 
-    def _one(self, node: Node) -> Optional[Compare]:
+    def _one(self, node: Node) -> Optional[FieldCompare]:
         """*node* as one comparison."""
         if isinstance(node, ops.IsNone):
             return self._compare(node.inner, "==", None)
@@ -111,14 +103,14 @@ class _Translation:
             return self._compare(node, "==", True)
         return None
 
-    def _compared(self, node: ops.Compare) -> Optional[Compare]:
+    def _compared(self, node: ops.Compare) -> Optional[FieldCompare]:
         if node.right.settled:
             return self._with(node.left, node.operator, node.right)
         if node.left.settled and node.operator in FLIPPED:
             return self._with(node.right, FLIPPED[node.operator], node.left)
         return None
 
-    def _with(self, field: Node, operator: str, other: Node) -> Optional[Compare]:
+    def _with(self, field: Node, operator: str, other: Node) -> Optional[FieldCompare]:
         if not isinstance(field, ops.Attribute):
             return None
         value = value_of(other, self.followed.parameters)
@@ -137,11 +129,11 @@ class _Translation:
             found.source = self.followed, other.number
         return found
 
-    def _compare(self, field: Node, operator: str, value: Any, *, constant: bool = True) -> Optional[Compare]:
+    def _compare(self, field: Node, operator: str, value: Any, *, constant: bool = True) -> Optional[FieldCompare]:
         path = _path(field, self.followed, self.programs)
         if path is None:
             return None
-        compare = Compare(path[0], operator, value, constant=constant)
+        compare = FieldCompare(path[0], operator, value, constant=constant)
         try:
             if value is not None and not compares(self.programs.type_of(compare.name), operator, compare.value):
                 return None

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Optional
 from ..handlers import let_through
 from ..query.expressionsource import Asked
 from ..query.following import Followed, Node
-from ..query.following.code import ByCode
+from ..query.following.bycode import ByCode
 from ..query.following.nodes import Argument
-from ..query.following.operations import Apply, Choice
+from ..query.following.operations import Apply, Conditional
 from ..query.recordpaths import taken
 from ..values.modelclasses import is_bare
 from .compiled.selected import Rows, setting_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .table import Table
 
 _DEPTH = 16
-"""Choices within each other up to which a function is followed."""
+"""Conditional expressions within each other up to which a function is followed."""
 
 _KEPT = 64
 """Functions of which it is kept that they cannot be followed."""
@@ -136,7 +136,7 @@ class _Writing:
         if isinstance(node, Argument):
             self.lines.append(f"{indent}pass")
             return True
-        if isinstance(node, Choice):
+        if isinstance(node, Conditional):
             self.chosen = True
             self.lines.append(f"{indent}if {self._asked(node.condition)}:")
             if depth >= _DEPTH or not self.write(node.yes, depth + 1):

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, TypeVar, cast, overload
 
 from ..namedtuples import NamedTuple
-from ..query import Given, Ordered, Reads, preview
+from ..query import Ordered, Reads, SelectedRows, preview
 from ..query.nolists import refuse_given, sized
 from ..query.projection import HITS, KEYS, PAIRS, VALUES
 from ..query.reads import first_of
@@ -157,11 +157,11 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         if more or options:
             refuse_call("fields", more, options)
-        return Given(self, self._following()._followed(give, False))  # `Following.value`, without the call
+        return SelectedRows(self, self._following()._followed(give, False))  # `Following.value`, without the call
 
     def _giving(self, give: Followed) -> Reads[Any]:
         """As `fields`, of a function that was read before."""
-        return Given(self, give)
+        return SelectedRows(self, give)
 
     @overload
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
@@ -181,13 +181,13 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """The keys only; the records are not read."""
         if given or named:
             refuse_given("keys", given, named)
-        return Given(self, KEYS, "keys")
+        return SelectedRows(self, KEYS, "keys")
 
     def values(self, *given: NoReturn, **named: NoReturn) -> Reads[V]:
         """The values only; the keys are not decoded."""
         if given or named:
             refuse_given("values", given, named)
-        return Given(self, VALUES, "values")
+        return SelectedRows(self, VALUES, "values")
 
     def _following(self) -> Following:
         storage = self._table._storage

@@ -5,12 +5,14 @@ its order.* So whatever comes out means what the function means. What cannot be 
 
 - `nodes` and `operations` are the expression that comes out, `known` is what the types of a model tell about it;
 - `trace` runs the function until all ways are known, `folding` makes ``and``, ``or``, ``not`` and ``if`` of them;
-- `recorder` is what the function is given, `fields`, `compared`, `methods`, `own` and `generators` what can be done
-  to it, `formatted` f-strings, `arity` and `answers` what the function takes and may give;
-- `session` follows a copy of the function, `captured` and `seen` are what the copy sees of the outside, with
-  `opaque`, `callables`, `linked` for tables and `nested` for the records that refer; `pure` lists the functions that it
-  may call, `code` tells what a recorder would not notice, `taken` where a value goes, and `debugged` where a debugger
-  stops;
+- `recorder` is what the function is given, `fields`, `compared`, `methods`, `generators` and, for built-in functions,
+  `standins` what can be done to it, `formatted` f-strings, `arity` what the function takes, `mistakenanswers` what it
+  may not give;
+- `session` follows a copy of the function, `captured` are the values that the copy has from outside, and `proxies` what
+  it sees of them, with `opaque`, `callables`, `linked` for tables and `nested` for the records that refer; `nodeof`
+  makes expressions of all that the copy holds; `pure` lists the functions that it may call, `code` tells what a
+  recorder would not notice, `takers` where a value goes, and `debugged` where a debugger stops; `bycode` keeps
+  what was found out for code;
 - `following` is the door, and keeps what was read.
 """
 

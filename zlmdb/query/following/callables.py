@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 from .captured import read_attribute, read_item, read_length, read_own
 from .formatted import gives_returned, returned
 from .known import Known
+from .nodeof import holds_recorded
 from .opaque import Truthy
-from .own import OWN
 from .recorder import applied
-from .sight import holds_recorded
+from .standins import STAND_INS
 
 if TYPE_CHECKING:
     from .session import Session
@@ -113,7 +113,7 @@ class Pure(Truthy):
         object.__setattr__(self, "_known", known)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        own: Any = OWN.get(self._function)
+        own: Any = STAND_INS.get(self._function)
         if own is not None:
             return own(self.zlmdb_session, *args, **kwargs)
         if not holds_recorded(args) and not holds_recorded(kwargs):

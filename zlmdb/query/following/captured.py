@@ -2,7 +2,7 @@
 
 Each such value has a number. How it was reached is kept as a `Step`, so that the values can be read again from another
 function of the same code. The function that is followed never sees the values themselves, unless they are None, True,
-False or members of an Enum: it sees what `seen` gives for them, and so cannot do anything to them, or call them,
+False or members of an Enum: it sees the proxies of `proxies`, and so cannot do anything to them, or call them,
 unnoticed.
 """
 
@@ -18,7 +18,7 @@ from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from .code import assigned
 from .known import CONTAINERS, PLAIN, kind_of, names_of
-from .sight import is_constant
+from .nodeof import is_constant
 
 
 class _Missing:

@@ -15,9 +15,9 @@ from .code import is_searching, is_searching_tuple
 from .fields import Elements, iterated
 from .formatted import answered, element_of, text_of, waiting
 from .known import BOOL, CONTAINERS, NUMBERS, PLAIN, SOMETHING, Known, has_own_equality, is_enum, kind_of, names_of
+from .nodeof import node_of
 from .nodes import Argument, Constant, Node, Parameter
 from .operations import Compare, Method
-from .sight import node_of
 from .trace import Trace
 
 if TYPE_CHECKING:

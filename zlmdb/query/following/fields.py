@@ -14,9 +14,9 @@ from .captured import MISSING, read_static
 from .formatted import text_of
 from .known import BOOL, CONTAINERS, SOMETHING, STR, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
+from .nodeof import is_constant, node_of, of_the_record
 from .nodes import Constant, Node
 from .operations import Attribute, Item, Joined, Method
-from .sight import is_constant, node_of, of_the_record
 
 if TYPE_CHECKING:
     from .linked import Values

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 from .known import BOOL, SOMETHING, is_bare_enum, is_enum, kind_of
 from .nodes import Called, Constant, Node, Nodes
-from .operations import Binary, Choice, Compare, Display, IsNone, Joined, Not, joined_known
+from .operations import Binary, Compare, Conditional, Display, IsNone, Joined, Not, joined_known
 from .trace import Ways
 
 
@@ -62,7 +62,7 @@ class Folding:
         """*node* where only counts whether it is true."""
         if isinstance(node, Constant):
             return self.nodes.constant(bool(node.value))
-        if isinstance(node, Choice):
+        if isinstance(node, Conditional):
             return self.choice(node.condition, self.truth(node.yes), self.truth(node.no))
         if isinstance(node, Compare) and (node.denies or (node.operator == "!=" and is_enum(node.left.known))):
             return self.negated(self.nodes.make(Compare, "==", node.left, node.right, False, BOOL))
@@ -94,7 +94,7 @@ class Folding:
             or self._of_truth(condition, yes, no)
             or self._of_shared(condition, yes, no)
             or self._bounded(condition, yes, no)
-            or self.nodes.make(Choice, condition, yes, no, joined_known(yes.known, no.known))
+            or self.nodes.make(Conditional, condition, yes, no, joined_known(yes.known, no.known))
         )
 
     def _called(self, condition: Node, yes: Called, no: Called) -> Node:
@@ -179,9 +179,9 @@ class Folding:
 
     def _of_shared(self, condition: Node, yes: Node, no: Node) -> Optional[Node]:
         """Both sides end in the same."""
-        if isinstance(no, Choice) and no.yes is yes:
+        if isinstance(no, Conditional) and no.yes is yes:
             return self.choice(self.joined("or", condition, no.condition), yes, no.no)
-        if isinstance(yes, Choice) and yes.no is no:
+        if isinstance(yes, Conditional) and yes.no is no:
             return self.choice(self.joined("and", condition, yes.condition), yes.yes, no)
         if not self.condition:
             return None
@@ -203,7 +203,7 @@ class Folding:
         if condition.operator != "==" or not no.contrary or (condition.left, condition.right) != (no.left, no.right):
             return None
         bound = self.nodes.make(Compare, f"{no.operator[0]}=", no.left, no.right, no.raises, BOOL)
-        made = self.nodes.make(Choice, condition, yes, no, joined_known(yes.known, no.known))
+        made = self.nodes.make(Conditional, condition, yes, no, joined_known(yes.known, no.known))
         return self.joined("and", bound, made)
 
     def _shortened(self, word: str, other: str, condition: Node, long: Node, short: Node) -> Optional[Node]:

@@ -10,20 +10,20 @@ from sys import modules
 from typing import Any, Callable, Optional, Union
 
 from ...handlers import let_through
-from ...namedtuples import NamedTuple
-from .answers import Text, refuse_always, refuse_method, refuse_texts, texts_of
 from .arity import takes_key
+from .bycode import ByCode
 from .captured import CODE, Cells, Step, cells_again, frozen, plain_cells, read_again, read_static
-from .code import ByCode, understood
+from .code import understood
 from .debugged import stops_in
 from .folding import Changed, Folding
 from .formatted import gives_returned, returned
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred, answered
+from .mistakenanswers import Text, refuse_always, refuse_method, refuse_texts, texts_of
+from .nodeof import is_constant, node_of
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, identity, spelled, walk
-from .opaque import Sight
+from .opaque import CapturedProxy
 from .session import Session
-from .sight import is_constant, node_of
 from .trace import Again, Refused, TooMany, mistake
 
 Function = Callable[..., Any]
@@ -44,26 +44,15 @@ class Reading:
     """What following a function gave, for all functions of the same code that captured alike."""
 
     __slots__ = (
-        "calls",
-        "cells",
-        "condition",
-        "debugged",
-        "guards",
-        "kept",
-        "keyed",
-        "links",
-        "node",
-        "steps",
-        "to_check",
+        "calls", "cells", "condition", "debugged", "guards", "kept", "keyed", "links", "node", "steps", "to_check",
         "trusted",
-        "ways",
-    )
+    )  # fmt: skip
 
     def __init__(
-        self, node: Node, *, keyed: bool, condition: bool = True, session: Optional[Session] = None, ways: int = 1
+        self, node: Node, *, keyed: bool, condition: bool = True, session: Optional[Session] = None
     ) -> None:  # fmt: skip
         """Without a *session*, *node* was made of a part of another function that was followed and checked."""
-        self.node, self.keyed, self.condition, self.ways = node, keyed, condition, ways
+        self.node, self.keyed, self.condition = node, keyed, condition
         self.kept: dict[Any, Any] = {}  # what is made of it elsewhere
         self.steps: tuple[Step, ...] = ()
         self.guards: tuple[tuple[Node, bool, Any], ...] = ()
@@ -139,11 +128,6 @@ class Followed:
     def keyed(self) -> bool:
         """Whether the function takes the key of a record, too."""
         return self.reading.keyed
-
-    @property
-    def ways(self) -> int:
-        """The number of ways through the function that were followed."""
-        return self.reading.ways
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -240,13 +224,6 @@ def same(one: Any, other: Any) -> bool:
         return True
 
 
-class Arguments(NamedTuple):
-    """What functions are given: the value of a record, and before it, if they take it, its key."""
-
-    value: Known
-    key: Known
-
-
 class Following:
     """Reads functions of records whose values are of the type *value* and whose keys are of the type *key*.
 
@@ -264,18 +241,11 @@ class Following:
 
     def __init__(self, value: Any, key: Any = Any, names: Optional[Mapping[str, Any]] = None) -> None:
         self._home = Home(names)
-        self._types = Arguments(self._home.known(value), self._home.known(key))
-        self._kept = {use: ByCode(_KEPT) for use in (True, False, "sort by", "group by")}
-
-    @property
-    def value_type(self) -> Known:
+        self.value_type: Known = self._home.known(value)
         """What is known of the value of a record."""
-        return self._types.value
-
-    @property
-    def key_type(self) -> Known:
+        self.key_type: Known = self._home.known(key)
         """What is known of the key of a record."""
-        return self._types.key
+        self._kept = {use: ByCode(_KEPT) for use in (True, False, "sort by", "group by")}
 
     def condition(self, function: Function) -> Followed:
         """*function* as a condition: only whether its result is true counts.
@@ -324,32 +294,32 @@ class Following:
         refuse_asynchronous(function)
         session = Session(self._home, function)
         try:
-            node, ways = self._explored(session, function, condition)
+            node = self._explored(session, function, condition)
         except Refused as refused:
             raise mistake(refused) from None
         except TooMany:
-            node, ways = Called(("there are more ways through it than are followed",)), 0
+            node = Called(("there are more ways through it than are followed",))
         except TooLarge:
-            node, ways = Called(("it computes more than is followed",)), 0
+            node = Called(("it computes more than is followed",))
         except Changed:
-            node, ways = Called(("it does not do the same each time it is called",)), 0
+            node = Called(("it does not do the same each time it is called",))
         finally:
             values = list(session.values)
             session.forget()
         keyed = takes_key(function)
-        reading = Reading(node, keyed=keyed, condition=condition is True, session=session, ways=ways)
+        reading = Reading(node, keyed=keyed, condition=condition is True, session=session)
         return Followed(reading, function, values)
 
-    def _explored(self, session: Session, function: Function, condition: Use) -> tuple[Node, int]:
+    def _explored(self, session: Session, function: Function, condition: Use) -> Node:
         if not understood():
-            return Called(("this version of Python is not known",)), 0
+            return Called(("this version of Python is not known",))
         arguments = self._arguments(session, function)
         texts: list[list[Text]] = []  # of each way
 
         @gives_returned
         def once() -> Node:
             seen = session.see(0)
-            ready = seen.zlmdb_ready() if isinstance(seen, Sight) else seen  # before anything is recorded
+            ready = seen.zlmdb_ready() if isinstance(seen, CapturedProxy) else seen  # before anything is recorded
             answer = returned(session, ready(*[session.recorded(argument) for argument in arguments]))
             if condition is not False:
                 refuse_method(session, answer, "" if condition is True else condition)
@@ -371,10 +341,10 @@ class Following:
             refuse_always(ways, folding)
         if texts:
             refuse_texts(texts, arguments[-1])
-        return folding.folded(ways), len(ways)
+        return folding.folded(ways)
 
     def _arguments(self, session: Session, function: Function) -> list[Argument]:
-        known = [self._types.key, self._types.value] if takes_key(function) else [self._types.value]
+        known = [self.key_type, self.value_type] if takes_key(function) else [self.value_type]
         names = argument_names(function, len(known))
         return [
             session.nodes.make(Argument, position, name, one.required)

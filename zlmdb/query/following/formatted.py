@@ -22,12 +22,12 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
-from .code import ByCode
+from .bycode import ByCode
 from .known import PLAIN, STR
+from .nodeof import MARK, node_of
 from .nodes import Given, Node
 from .operations import Apply, Binary
-from .sight import MARK, node_of
-from .taken import Taker, bare_instructions, conversion, is_format, is_jump_back, is_percent, is_return, taker
+from .takers import Taker, bare_instructions, conversion, is_format, is_jump_back, is_percent, is_return, taker
 from .trace import Trace
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Any, Optional, cast
 from .fields import Elements
 from .folding import Folding
 from .known import SOMETHING, kind_of
+from .nodeof import node_of
 from .nodes import Constant, Node, Nodes, Variable
-from .operations import Choice, Each
-from .sight import node_of
+from .operations import Conditional, Each
 from .trace import Trace, Ways
 
 
@@ -73,7 +73,7 @@ def _rows(nodes: Nodes, leaf: Node) -> tuple[Node, ...]:
 
 def _present(folding: Folding, node: Node, nothing: Node) -> Node:
     """*node* where it is something."""
-    if not isinstance(node, Choice):
+    if not isinstance(node, Conditional):
         return node
     yes, no = _present(folding, node.yes, nothing), _present(folding, node.no, nothing)
     if yes is nothing or no is nothing:

@@ -20,10 +20,10 @@ from .fields import Elements
 from .folding import Folding
 from .known import BOOL, INT, LIST, SOMETHING, UNKNOWN, Known
 from .nested import Inner, Nested
+from .nodeof import Proxy, node_of
 from .nodes import Node, Variable
-from .opaque import Opaque, Sight, parameter
+from .opaque import CapturedProxy, OpaqueProxy, parameter
 from .operations import Attribute, Compare, Item, Method
-from .sight import Seen, node_of
 
 if TYPE_CHECKING:
     from .session import Session
@@ -55,7 +55,7 @@ class Holds(Compare):
     __slots__ = ()
 
 
-class Tables(Sight):
+class Tables(CapturedProxy):
     """A schema object in a transaction: its tables are seen."""
 
     __slots__ = ()
@@ -77,7 +77,7 @@ def table(session: Session, slot: int, types: TableTypes) -> Records:
     return Records(session, parameter(session, slot, SOMETHING, settled=False), types)
 
 
-class _Rows(Opaque):
+class _Rows(OpaqueProxy):
     """Something of a table, in the place of which *node* stands."""
 
     __slots__ = ("_node",)
@@ -237,10 +237,10 @@ class Referring(_Rows):
     def _function(self, method: str, function: Any, *, condition: bool = False) -> Inner:
         """The *function*, which *method* is given: it is followed with recorders of a record."""
         session = self.zlmdb_session
-        original = function.zlmdb_original() if isinstance(function, Seen) else function
+        original = function.zlmdb_original() if isinstance(function, Proxy) else function
         if not is_followed(original):
             return self.zlmdb_blocked(f"{method}() of what is no plain function")
-        ready = function.zlmdb_ready() if isinstance(function, Sight) else function
+        ready = function.zlmdb_ready() if isinstance(function, CapturedProxy) else function
         known = [self._types.key, self._types.value] if takes_key(original) else [self._types.value]
         first, nodes = session.depth, session.nodes
         variables = tuple([

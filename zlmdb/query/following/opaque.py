@@ -1,4 +1,4 @@
-"""What is seen of anything captured: nothing. What is done with it ends the way; `callables` and `seen` say more."""
+"""The proxy of anything captured: what is done with it ends the way. Those of `callables` and `proxies` do more."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...handlers import is_debugging
 from .known import SOMETHING, Known
+from .nodeof import Proxy
 from .nodes import Node, Parameter
 from .recorder import Recorder
-from .sight import Seen
 
 if TYPE_CHECKING:
     from .session import Session
 
 
 def _blocking(what: str) -> Any:
-    """A method of `Opaque` that ends the way, since *what* is done with it."""
+    """A method of `OpaqueProxy` that ends the way, since *what* is done with it."""
 
-    def blocked(self: Opaque, *args: Any, **kwargs: Any) -> NoReturn:
+    def blocked(self: OpaqueProxy, *args: Any, **kwargs: Any) -> NoReturn:
         self.zlmdb_blocked(what)
 
     return blocked
 
 
-class Opaque(Seen):
-    """What a function sees of something captured that it may only hold. Whatever else is not said ends the way.
+class OpaqueProxy(Proxy):
+    """The proxy of something captured that a function may only hold. Whatever else is not said ends the way.
 
     Its own names begin with ``zlmdb_``: every other one is a name of what it stands for.
     """
@@ -71,8 +71,8 @@ class Opaque(Seen):
         return self.zlmdb_blocked("repr()")
 
 
-class Sight(Opaque):
-    """What is seen of the captured value number *slot*."""
+class CapturedProxy(OpaqueProxy):
+    """The proxy of the captured value number *slot*."""
 
     __slots__ = ("zlmdb_slot",)
 
@@ -105,8 +105,8 @@ class Sight(Opaque):
         object.__setattr__(self, name, value)
 
 
-class Truthy(Sight):
-    """Something that is true, as functions and modules are."""
+class Truthy(CapturedProxy):
+    """The proxy of something that is true, as functions and modules are."""
 
     __slots__ = ()
 

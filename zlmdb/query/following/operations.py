@@ -341,8 +341,8 @@ class Joined(Node):
         return "(" + f" {self.word} ".join([spell(one) for one in self.conditions]) + ")"
 
 
-class Choice(Node):
-    """*yes* where *condition* is true, else *no*."""
+class Conditional(Node):
+    """A conditional expression: *yes* where *condition* is true, else *no*."""
 
     __slots__ = ("condition", "no", "yes")
 

@@ -15,9 +15,9 @@ from ...values.base import typename
 from . import compared, fields
 from .formatted import marked, none_given
 from .known import BOOL, FLOAT, INT, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known, is_bare_enum, is_enum
+from .nodeof import node_of
 from .nodes import Constant, Node
 from .operations import ARITHMETIC, Apply, Binary, Compare, IsNone, Unary
-from .sight import node_of
 from .trace import Trace
 
 _SMALL = 16

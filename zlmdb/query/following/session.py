@@ -30,8 +30,8 @@ from .debugged import stops_in
 from .known import SOMETHING, Home, Known, kind_of
 from .nodes import Node, Parameter
 from .opaque import parameter
+from .proxies import proxy_of
 from .recorder import Recorder, recorded
-from .seen import sight
 from .trace import Trace
 
 
@@ -73,7 +73,7 @@ class Session(Trace):
     def see(self, slot: int) -> Any:
         """What the function sees of the captured value number *slot*."""
         if slot not in self._seen:
-            self._seen[slot] = sight(self, slot)
+            self._seen[slot] = proxy_of(self, slot)
         return self._seen[slot]
 
     def see_read(self, holder: int, read: Reader, what: Any, name: Optional[str] = None) -> Any:

@@ -7,6 +7,7 @@ condition for using the result again.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any, Callable, NoReturn, Optional
@@ -52,7 +53,7 @@ class Run:
         self.taken: Taken = []
         self.answered: dict[Node, bool] = {}
         self.raising: list[Node] = []
-        self.put_off: list[Node] = []  # see `formatted.searched`
+        self.put_off: list[Node] = []  # see `formatted.answered`
         self.unclear = False
 
     def doubt(self) -> None:
@@ -106,7 +107,10 @@ class Run:
 
 
 class Trace:
-    """Following one function: the nodes made, the captured values met, and the way that is run just now."""
+    """Following one function: the nodes made, the captured values met, and the way that is run just now.
+
+    `Session` is the one that there is: it knows what is seen of captured values.
+    """
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -123,9 +127,9 @@ class Trace:
         self.tests_members = False
         self.depth = 0
 
+    @abstractmethod
     def recorded(self, node: Node) -> Any:
         """What the function sees of *node*."""
-        return self.block(f"{node!r}")
 
     def restart(self) -> None:
         """Forget what the function was shown so far."""
@@ -134,9 +138,9 @@ class Trace:
         self.texts.clear()
         self.beside_none.clear()
 
+    @abstractmethod
     def member(self, recorder: Any, cls: type[Any], name: str, member: Any) -> Any:
         """What *recorder*, which stands for an instance of *cls*, has as *name* from its class."""
-        return self.block(f"{cls.__qualname__}.{name}")
 
     def element(self, node: Node, key: Any) -> Any:
         """What is seen of the element *key* of the settled *node*."""
@@ -241,9 +245,9 @@ class Trace:
         self.guards.setdefault(node, EVALUATES)
         return True
 
+    @abstractmethod
     def nones(self) -> list[str]:
         """The names of the captured values that are None."""
-        return []
 
     def _none_text(self, missing: Node, error: Exception) -> str:
         """That *missing* was used as if it were not None, or one of the captured values, which nobody can tell."""

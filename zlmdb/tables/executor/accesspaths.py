@@ -31,17 +31,8 @@ class AccessPath:
     """One index, and what is read of it."""
 
     __slots__ = (
-        "find",
-        "handle",
-        "in_order",
-        "is_range_of_keys",
-        "of_keys",
-        "only",
-        "prefix",
-        "several",
-        "sparse",
-        "tail",
-    )
+        "find", "handle", "in_order", "is_range_of_keys", "of_keys", "only", "prefix", "several", "sparse", "tail",
+    )  # fmt: skip
 
     def __init__(self, access: Access, bound: Optional[BoundIndex], table: Table[Any, Any], find: Find) -> None:
         """*find* gives the ranges of entries, of the conditions of a query."""

@@ -63,8 +63,7 @@ class CachedCovered(CachedPaths):
         self, found: FoundEntries, entries: list[bytes], selection: Selection[Any, Any], give: Give
     ) -> list[Any]:  # fmt: skip
         """The rows of *entries*, which were *found*."""
-        where = selection._query.where
-        functions = [*where, give] if isinstance(give, Followed) else [*where]
+        functions = (*selection._query.where, give)
         prepared = given(self._prepared.renewed(functions))
         values = found.values
         entries = found.in_key_order(entries, selection._lower, selection._upper, reverse=bool(selection._reverse))
@@ -78,33 +77,31 @@ class CachedCovered(CachedPaths):
 
     def _limited(self, selection: Selection[Any, Any], give: Give, limit: int) -> Optional[list[Any]]:
         """As `all`. Raises where somebody else has to find out."""
-        table, query = selection._table, selection._query
-        way, where = self._ways[0], query.where
-        functions = [*where, give] if isinstance(give, Followed) else [*where]
+        table, query, way = selection._table, selection._query, self._ways[0]
+        functions, skip, stop = (*query.where, give), query.skip, query.skip + limit
         prepared = self._prepared.renewed(functions)
         # Then the order of the index is that of the keys, and no more is read than is wanted.
         within = way.narrowed(selection) if way.in_order else None
-        ranges = way.find(where) if within is None else (within,)
+        ranges = way.find(query.where) if within is None else (within,)
         if prepared is None or not ranges:
             return None
-        stop = query.skip + limit
         if within is not None and stop <= FEW:
             pairs = self._first_pairs(selection, within, stop)
             rows: list[Any] = self._covering(list(pairs), pairs.__getitem__, functions, *prepared.given)
             if len(rows) == stop or len(pairs) < stop:
-                return rows[query.skip :]
+                return rows[skip:]
         ordered = within is not None or (give is HITS and selection._is_all())
         if not ordered and not way.only:
-            found = self._finds(table, where)[0]
+            found = self._finds(table, query.where)[0]
             few = found.fewer(FEW)
-            if few is None and self._scan is not None and stop <= FEW:
+            if few is None and self._scan is not None and stop <= FEW:  # the first records may have as many
                 parts = self._scan.parts(selection, give)
                 first = parts.next(FEW)
                 parts.close()
                 if len(first) >= stop:
-                    return first[query.skip : stop]
+                    return first[skip:stop]
             few = found.fewer(CAP) if few is None else few
-            return None if few is None else self._rows_of(found, few, selection, give)[query.skip : stop]
+            return None if few is None else self._rows_of(found, few, selection, give)[skip:stop]
         within_keys = selection._lower, selection._upper
         covered = Covered(
             table, self._bound, ranges, ordered, bool(selection._reverse), *within_keys, self._cover, self._fields
@@ -114,7 +111,7 @@ class CachedCovered(CachedPaths):
             rows += some
             if len(rows) >= stop:
                 break
-        return rows[query.skip : stop]
+        return rows[skip:stop]
 
     def _first_pairs(self, selection: Selection[Any, Any], within: Range, most: int) -> dict[bytes, bytes]:
         """The first entries *within* a range, at most *most*, with their values."""
@@ -156,7 +153,7 @@ class CachedCoveredOrder(CachedOrder):
         if limit is None or selection._reverse or not selection._is_all():
             return None
         query, within = selection._query, self._range(selection)
-        functions = [*query.where, give] if isinstance(give, Followed) else [*query.where]
+        functions = (*query.where, give)
         prepared = self._prepared.renewed(functions)
         if prepared is None or within is None:
             return None

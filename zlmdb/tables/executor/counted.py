@@ -7,7 +7,7 @@ value of a field that an index sorts is in the record of the first entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Optional
@@ -16,12 +16,12 @@ from uuid import UUID
 from ...handlers import let_through
 from ...keys import TupleKey
 from ...keys.dates import is_ambiguous
-from ...query.accesses import Access, accesses, has_all, in_all, order_access
+from ...query.accesses import Access, IndexFacts, accesses, has_all, in_all, order_access
 from ...query.following import Followed
 from ...query.following.known import kind_of
 from ...query.following.nodes import Parameter, walk
 from ...query.following.operations import Compare
-from ...query.terms import DESCENDING, KEY, Asking, subject_of
+from ...query.terms import DESCENDING, KEY, Asking, Origin, Subject, subject_of
 from ...store.ranges import seek
 from ..indexstorage import BoundIndex
 from ..keyrange import count_in
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 class CachedCount:
     """How the entries of one index are counted for the conditions of a query: *find* gives their ranges.
 
-    *times* gives the captured times that these depend on, which need a time zone, and to be one moment in it.
+    *times* are as of `_captured_times`.
     """
 
     __slots__ = ("_find", "_handle", "_times")
 
-    def __init__(self, find: Find, handle: Any, times: Sequence[Any]) -> None:
+    def __init__(self, find: Find, handle: Any, times: Sequence[Origin]) -> None:
         self._find, self._handle, self._times = find, handle, times
 
     def count(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[int]:
@@ -71,7 +71,12 @@ class CachedCount:
             return None
 
 
-def _are_moments(times: Sequence[Any], where: Sequence[Followed]) -> bool:
+def _captured_times(access: Access) -> list[Origin]:
+    """The captured times that *access* depends on: entries tell all of a time that is one moment, in a time zone."""
+    return [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
+
+
+def _are_moments(times: Sequence[Origin], where: Sequence[Followed]) -> bool:
     """Whether each of the captured *times* is one moment, in a time zone."""
     for origin in times:
         time = origin.value(where)
@@ -89,7 +94,9 @@ class CachedExtreme:
 
     __slots__ = ("_bound", "_find", "_last", "_part", "_times")
 
-    def __init__(self, find: Find, bound: BoundIndex, times: Sequence[Any], part: Optional[int], *, last: bool) -> None:
+    def __init__(
+        self, find: Find, bound: BoundIndex, times: Sequence[Origin], part: Optional[int], *, last: bool
+    ) -> None:  # fmt: skip
         self._find, self._bound, self._times, self._part, self._last = find, bound, times, part, last
 
     def of(self, selection: Selection[Any, Any], give: Followed) -> Optional[tuple[Any]]:
@@ -166,32 +173,39 @@ def extreme(selection: Selection[Any, Any], give: Give, which: Callable[..., Any
         selection._running(ordered=False).settle(give)
     if any([one.reading.to_check > 0 or not one.reading.complete for one in (*where, give)]):
         return None
-    parts = parts_of(where)
-    for facts in found:
+    access = next(_in_order_of(subject, found, parts_of(where)), None)
+    if access is None:
+        return None
+    last = (which is max) is not access.facts.parts[-1].descending
+    reads = AccessReads(selection._table)
+    bound: Any = reads.bound(access)
+    # It depends on captured values whether a partial index may be used.
+    if not access.facts.where and not any([one.reading.links for one in where]):
+        keep(known.cached, key, _cached_extreme(selection, access, bound, last=last))
+    try:
+        return _at_end(selection, bound, reads.ranges(access)[0], give, last=last)
+    except Exception as error:  # the general form tells what it is
+        let_through(error)
+        return None
+
+
+def _in_order_of(
+    subject: Subject, indexes: Sequence[IndexFacts], parts: Sequence[Asking]
+) -> Iterator[Access]:  # fmt: skip
+    """Those of *indexes*, asked for all *parts*, that have exactly what fits in the order of *subject*, up or down."""
+    for facts in indexes:
         for way in (subject, (DESCENDING, *subject)):
             access = order_access(facts, (way,), parts)
             if access is not None and access.facts.parts[-1].kind in _SORTED and is_all(access, parts):
-                last = (which is max) is (way == subject)
-                reads = AccessReads(selection._table)
-                bound: Any = reads.bound(access)
-                # It depends on captured values whether a partial index may be used.
-                if not facts.where and not any([one.reading.links for one in where]):
-                    keep(known.cached, key, _cached_extreme(selection, access, bound, last=last))
-                try:
-                    return _at_end(selection, bound, reads.ranges(access)[0], give, last=last)
-                except Exception as error:  # the general form tells what it is
-                    let_through(error)
-                    return None
-    return None
+                yield access
 
 
 def _cached_extreme(selection: Selection[Any, Any], access: Access, bound: BoundIndex, *, last: bool) -> CachedExtreme:
     """What finds the last or the first entry of *access* for other captured values."""
     parts, where = access.facts.parts, selection._query.where
     way = way_of(access, selection._running(ordered=False), where)
-    times = [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
     told = parts[-1].kind in EXACT and vouches(selection._table._storage.value.name)
-    return CachedExtreme(way.find, bound, times, len(parts) - 1 if told else None, last=last)
+    return CachedExtreme(way.find, bound, _captured_times(access), len(parts) - 1 if told else None, last=last)
 
 
 def is_all(access: Access, parts: Sequence[Asking]) -> bool:
@@ -238,8 +252,7 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
     if access is None:
         return False
     way = way_of(access, selection._running(ordered=False), where)
-    times = [term.origin for part, term in access.terms if part.kind is datetime and term.origin is not None]
-    return CachedCount(way.find, way.handle, times)
+    return CachedCount(way.find, way.handle, _captured_times(access))
 
 
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:

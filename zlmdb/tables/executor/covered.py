@@ -19,7 +19,7 @@ from ...keys import TupleKey
 from ...namedtuples import NamedTuple
 from ...query import inorder
 from ...query.accesses import IndexFacts
-from ...query.following import Followed, Following
+from ...query.following import Following
 from ...query.forms import BLOCK, Form
 from ...query.inorder import blocks_of, in_order
 from ...query.loops import EntryReader
@@ -171,7 +171,7 @@ class Covered(NamedTuple):
     fields: frozenset[str]
     """What is needed of an entry."""
 
-    def rows(self, prepared: Prepared, functions: Sequence[Followed], form: Form, first: int) -> Iterator[Any]:
+    def rows(self, prepared: Prepared, functions: Sequence[Any], form: Form, first: int) -> Iterator[Any]:
         """What *prepared* says of the entries in *form*: lists or groups of rows, of *first* entries to begin with.
 
         Raises where somebody else has to find out.

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
-from ...query.accesses import Access, order_access
+from ...query.accesses import Access, IndexFacts, order_access
 from ...query.following import Followed
 from ...query.following.operations import Display
 from ...query.recordpaths import needed
-from ...query.terms import KEY, subject_of
+from ...query.terms import KEY, Subject, subject_of
 from ..scan import while_open
 from .accessreads import AccessReads
 from .cachedplans import keep, parts_of
@@ -87,14 +87,7 @@ def _chosen(selection: Selection[Any, Any], give: Followed, more: Sequence[Follo
     vouched = vouches(selection._table._storage.value.name)
     if not (subjects and all(subjects) and vouched and all([one.complete for one in readings])) or fields is None:
         return False
-    found = [
-        (len(one.parts) - at, one) for one in known.facts if one.name != KEY
-        for at in range(len(one.parts) - wanted + 1)
-        if [part.subject for part in one.parts[at : at + wanted]] == subjects
-        and all([part.kind in EXACT or issubclass(part.kind, Enum) for part in one.parts[: at + wanted]])
-        and not (one.unique and at + wanted == len(one.parts))  # then each record has another value
-    ]  # fmt: skip
-    found.sort(key=itemgetter(0))  # whole index keys first: these need no record
+    found = _with_parts(known.facts, subjects)
     parts = parts_of(where) if found else []
     for rest, facts in found:
         # Members of an Enum have no order, and entries of equal ones stand side by side all the same.
@@ -105,6 +98,21 @@ def _chosen(selection: Selection[Any, Any], give: Followed, more: Sequence[Follo
         if not fields or ((cover := running.cover_of(access)) is not None and fields <= cover.fields):
             return _Chosen(access, wanted)
     return False
+
+
+def _with_parts(
+    indexes: Sequence[IndexFacts], subjects: Sequence[Optional[Subject]]
+) -> list[tuple[int, IndexFacts]]:  # fmt: skip
+    """Those of *indexes* that have *subjects* side by side; with each, how many parts it has from there on."""
+    wanted = len(subjects)
+    found = [
+        (len(one.parts) - at, one) for one in indexes if one.name != KEY
+        for at in range(len(one.parts) - wanted + 1)
+        if [part.subject for part in one.parts[at : at + wanted]] == subjects
+        and all([part.kind in EXACT or issubclass(part.kind, Enum) for part in one.parts[: at + wanted]])
+        and not (one.unique and at + wanted == len(one.parts))  # then each record has another value
+    ]  # fmt: skip
+    return sorted(found, key=itemgetter(0))  # whole index keys first: these need no record
 
 
 def _is_within(selection: Selection[Any, Any], access: Access) -> bool:

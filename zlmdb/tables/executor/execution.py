@@ -191,11 +191,10 @@ class Running:
         choice: Optional[Choice] = None, form: Form = ROWS,
     ) -> Iterator[Any]:  # fmt: skip
         """The rows, with an order each beside its sort key."""
-        query, selection = self.query, self.selection
         for give in gives:
             if isinstance(give, Followed):
                 self.settle(give)
-        skip, limit = query.skip, selection._limit
+        skip, limit = self.query.skip, self.selection._limit
         functions = self.asked(gives)
         self.still = self.at_once and all([one.reading.complete for one in functions])
         choice = choice or self.choice(soon=self.order is None and not self.every)
@@ -203,26 +202,28 @@ class Running:
             return sliced(self._staged(gives, one), skip, limit)
         functions = self.asked(gives)
         prepared = self.prepared(functions, gives, one)
-        ordered = choice.order is not None
         scan_of = self._scan_of(choice) if choice.order is None else order_scan(self, choice.order, self._begin)
         many = self._many_rows(choice, prepared, functions, gives, one, form)
         if many is not None:
             rows = or_else(many, partial(self._loop, prepared, functions, scan_of, form), flat=form is ROWS)
             rows = while_open(self.table, partial(iter, rows)) if form is ROWS and self.order is None else rows
-        elif limit is not None and not ordered and behind is None and bounded(self.order, skip + limit):
+        elif limit is not None and choice.order is None and behind is None and bounded(self.order, skip + limit):
             return self._best(prepared, functions, scan_of, skip, skip + limit)
         else:
             rows = self._loop(prepared, functions, scan_of, form)
-        if self.order is None:
-            return sliced(rows, skip, limit)
-        loop = rows
-        if behind is not None:
-            rows = filter(behind, rows)
-        if not ordered:
-            return self._sorted(rows, skip, limit)
+        return sliced(rows, skip, limit) if self.order is None else self._in_order(rows, choice, behind)
+
+    def _in_order(
+        self, loop: Iterator[Any], choice: Choice, behind: Optional[Callable[[tuple[Any, Any]], bool]]
+    ) -> Iterator[Any]:  # fmt: skip
+        """The rows that *loop* gives, which come with a sort key each, in order, skipped and limited as asked."""
+        skip, limit = self.query.skip, self.selection._limit
+        stop = None if limit is None else skip + limit
+        rows = loop if behind is None else filter(behind, loop)
+        if choice.order is None:
+            return self._sorted(rows, skip, stop)
         if choice.parts:
-            stop = None if limit is None else skip + limit
-            rows = sorted_within(rows, choice.parts, stop, backwards=query.backwards)
+            rows = sorted_within(rows, choice.parts, stop, backwards=self.query.backwards)
         rows = sliced(rows, skip, limit)
         if not self.table._txn._write:
             return rows
@@ -352,11 +353,10 @@ class Running:
             programs.keep(key, found)
         return found
 
-    def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, limit: Optional[int]) -> Iterator[Any]:
+    def _sorted(self, pairs: Iterator[tuple[Any, Any]], skip: int, stop: Optional[int]) -> Iterator[Any]:
         """Rows that come with a sort key, sorted. Nothing is read before the first is asked for."""
         if not self._surely_ordered():
             pairs = checked(pairs)
-        stop = None if limit is None else skip + limit
         yield from islice(first_of(pairs, stop, backwards=self.query.backwards), skip, stop)
 
     def _best(

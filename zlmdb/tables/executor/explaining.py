@@ -122,25 +122,18 @@ def _links(nodes: Sequence[Node], joined: Mapping[Any, str], *, loops: bool) -> 
     told_of = {spelled(one if _is_same(one.key) else one.holder): _is_same(one.key) for one in links}
     texts = [f"{one}: {'' if same else 'each record is '}looked up once{each}" for one, same in told_of.items()]
     told = {one for part in joined for one in walk(part.origin)}
-    asked = {
-        f"{spelled(one.right if isinstance(one, Holds) else one.holder)}: {_how_asked(one in read)}": None
-        for node in nodes
-        for read in [{one.rows for one in walk(node) if isinstance(one, Nested)}]
-        for one in walk(node)
-        if isinstance(one, (Referred, Holds)) and one not in told
-    }
-    texts += asked
-    return (*texts, *joined.values())
+    every = [one for node in nodes for one in walk(node)]
+    read = {one.rows for one in every if isinstance(one, Nested)}
+    for one in every:
+        if isinstance(one, (Referred, Holds)) and one not in told:
+            how = "the records of a key are read" if one in read else "asked"
+            texts.append(f"{spelled(one.right if isinstance(one, Holds) else one.holder)}: {how} for each record")
+    return (*dict.fromkeys(texts), *joined.values())
 
 
 def _is_same(key: Node) -> bool:
     """Whether *key* is the same for all records."""
     return not any([isinstance(one, (Argument, Variable, Called)) for one in walk(key)])
-
-
-def _how_asked(read: bool) -> str:
-    """What is done with an index for each record."""
-    return "the records of a key are read for each record" if read else "asked for each record"
 
 
 def _validating(storage: Storage[Any, Any]) -> list[str]:

@@ -79,30 +79,37 @@ def _linked_way(
     if index is None or linked._txn is not running.table._txn or linked._storage.expiring is not None:
         return None
     other = type(running)(linked.select())
-    other_facts = other.known().facts
-    if any([one.where for one in other_facts]):
+    if any([one.where for one in other.known().facts]):
         return None
     of_other = [one._replace(elements={link: ()}) for one in askings]
-    if link_of(asking.node) is not link:  # it asks something of what the other record refers to
-        further = _linked_way(of_other, other_facts, other, where)
-        if further is None:
-            return None
-        access = Access(index, members=(), nodes=further.nodes, rank=2)
-        told = link.key.known.cls in EXACT_KEYS and further.exact
-        return LinkedPath(
-            access, running, where[asking.number], asking, link, further, other.known(), told, other.storage
-        )
-    inner = accesses(of_other, other_facts)
-    if len(askings) > 1 and inner and inner[0].rank > 0:  # else one of them finds it alone
-        inner = [one for one in inner if len(one.nodes) > 1]
-    elif len(askings) > 1:
+    inner = (_inner_way if link_of(asking.node) is link else _further_way)(of_other, other, where)
+    if inner is None:
         return None
-    if not inner or inner[0].is_range_of_keys:
-        return None
-    access = Access(index, members=(), nodes=inner[0].nodes, rank=2)
-    way = way_of(inner[0], other, where)
-    told = link.key.known.cls in EXACT_KEYS and _tells_all(inner[0], asking.node, other)
+    way, nodes, tells_all = inner
+    access = Access(index, members=(), nodes=nodes, rank=2)
+    told = tells_all and link.key.known.cls in EXACT_KEYS
     return LinkedPath(access, running, where[asking.number], asking, link, way, other.known(), told, other.storage)
+
+
+_InnerWay = tuple[AccessPath, tuple[Node, ...], bool]
+"""What finds linked records, the conditions that it serves, and whether it finds exactly those that fit."""
+
+
+def _inner_way(askings: Sequence[Asking], other: Running, where: Sequence[Followed]) -> Optional[_InnerWay]:
+    """How an index of *other* finds what *askings* want: several, if it serves them together."""
+    found = accesses(askings, other.known().facts)
+    if len(askings) > 1:
+        one_is_enough = not found or found[0].rank == 0
+        found = [] if one_is_enough else [one for one in found if len(one.nodes) > 1]
+    if not found or found[0].is_range_of_keys:
+        return None
+    return way_of(found[0], other, where), found[0].nodes, _tells_all(found[0], askings[0].node, other)
+
+
+def _further_way(askings: Sequence[Asking], other: Running, where: Sequence[Followed]) -> Optional[_InnerWay]:
+    """As `_inner_way`, where they ask something of what a record of *other* refers to."""
+    further = _linked_way(askings, other.known().facts, other, where)
+    return None if further is None else (further, further.nodes, further.exact)
 
 
 def _first_link(asking: Asking) -> Optional[Link]:
@@ -160,12 +167,8 @@ class LinkedPath(AccessPath):
         super().__init__(access, bound, running.table, _nothing)
         self.in_order = False  # several records may be referred to
         self._of_values = finder_of(running.storage if bound is None else bound.storage, access)
-        self._holder, self.number, self.inner, self._known = (
-            captured(followed, link.holder),
-            asking.number,
-            inner,
-            known,
-        )
+        self._holder = captured(followed, link.holder)
+        self.number, self.inner, self._known = asking.number, inner, known
         self.nodes = access.nodes
         """The conditions that the other index serves."""
         self.told = (asking.node, link) if told else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from ...keys import TupleKey
 from ...query.following import Given
 from ...query.following.nested import Nested
-from ...query.nested import Entries, Reader
+from ...query.nestedloops import Entries, Reader
 from ...query.nestedrows import Keys, can_be_followed
 from ..indexstorage import IndexStorage
 from .accessranges import ends_otherwise

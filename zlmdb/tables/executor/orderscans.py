@@ -41,7 +41,7 @@ def order_scan(running: Running, access: Access, begin: Optional[Position]) -> A
     """The function that begins to read the records of *access* in its order, about from *begin* on, if it is given."""
     reads, selection, table = running.reads, running.selection, running.table
     bound, last = reads.bound(access), running.query.backwards
-    within, backwards = reads.ranges(access)[0], last is not access.flipped
+    within, backwards = _entries(running, access)
     if begin is not None:
         with suppress(*UNFIT):  # of a cursor that nobody gave out
             within = _behind(running, access, within, begin, backwards=backwards)
@@ -65,6 +65,11 @@ def _behind(running: Running, access: Access, within: Range, begin: Position, *,
     return (lower, min(upper, entry)) if backwards else (max(lower, entry), upper)
 
 
+def _entries(running: Running, access: Access) -> tuple[Range, bool]:
+    """The range of entries that *access* has in the order of *running*, and whether it is read backwards."""
+    return running.reads.ranges(access)[0], running.query.backwards is not access.flipped
+
+
 def _tied_scan(
     table: Table[Any, Any], bound: BoundIndex, within: Range, ties: int, backwards: bool, last: bool
 ) -> PickedScan:  # fmt: skip
@@ -83,7 +88,8 @@ def unless_few_fit(running: Running, choice: Choice, question: Question) -> Choi
     why = None if access is None else _too_few_fit(running, access, question.limit, question.total)
     if access is None or why is None:
         return choice
-    return choose(question.without_order(access, why), running.reads.measure)
+    question.order, question.rejected = None, [(access, why)]
+    return choose(question, running.reads.measure)
 
 
 def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: int) -> Optional[str]:
@@ -95,7 +101,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
     if bound is None or not can_try(running) or access.serves(parts_of(where)):
         return None
     most = min(CAP, total // (4 * SHARE))
-    backwards, within = running.query.backwards is not access.flipped, running.reads.ranges(access)[0]
+    within, backwards = _entries(running, access)
     keys = first_keys(table, bound.handle, bound.storage.tail, within, backwards, most)
     if access.ties and _are_equal(running, bound, access, most):
         return f"its first {most:,} records are equal in the order, all are read faster"
@@ -112,7 +118,7 @@ def _too_few_fit(running: Running, access: Access, limit: Optional[int], total: 
 
 def _are_equal(running: Running, bound: BoundIndex, access: Access, most: int) -> bool:
     """Whether the first *most* entries of *access*, or more, are equal in its order: for one, all would be read."""
-    backwards, within = running.query.backwards is not access.flipped, running.reads.ranges(access)[0]
+    within, backwards = _entries(running, access)
     found = first_within(running.table, bound.handle, within, backwards, most)
     common = common_of(bound.storage, access.ties)
     return 0 < most <= len(found) and common(found[0]) == common(found[-1])
@@ -185,8 +191,7 @@ def _is_little(running: Running, access: Access, count: int, limit: int, most: i
     bound = running.reads.bound(access)
     if bound is None or limit >= most:
         return False
-    backwards = running.query.backwards is not access.flipped
-    within = running.reads.ranges(access)[0]
+    within, backwards = _entries(running, access)
     common = common_of(bound.storage, access.ties or len(access.equal) + count)
     last = None
     with closing(rows_within(running.table, bound.handle, within, backwards)) as pairs:

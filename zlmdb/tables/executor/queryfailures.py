@@ -20,7 +20,6 @@ from ..storage import Storage
 
 if TYPE_CHECKING:
     from ..selection import Selection
-    from ..table import Table
 
 
 def failed(
@@ -28,17 +27,17 @@ def failed(
     data: Any, scan: Optional[Scanned],
 ) -> NoReturn:  # fmt: skip
     """Raise what *error* means; of a record read by single fields, that it is broken."""
-    storage = selection._table._storage
+    table, read = selection._table, data is not None
+    storage = table._storage
     columns = storage.generated.loops.columns
-    if _lacks_zone(error):
-        if key is None and scan is not None and scan.any:
-            key, data = scan.current()
-        _tell_zones(storage, functions, error, key, data)
-    read = data is not None
-    if is_of_program(selection._table, error):
+    # Neither the engine nor zlmdb has raised it, but what the query does with a record.
+    own_error = not isinstance(table._txn._translate(error, table=table._name), (errors.Error, MemoryError))
+    if own_error:
         if key is None and scan is not None and scan.any:  # the loop had no need of keys
             key, data = scan.current()
-        raise_own(storage, functions, error, key, data)
+        if _lacks_zone(error):
+            _tell_zones(storage, functions, error, key, data)
+        _raise_own(storage, functions, error, key, data)
     if not read or columns is None or not isinstance(error, (errors.DecodeError, *_broken())):
         selection._failed(error, key, data, scan)
     if key is None and scan is not None:
@@ -61,12 +60,9 @@ def failed(
     raise storage.named(errors.DecodeError(text, size=len(data)), decoded) from error
 
 
-def is_of_program(table: Table[Any, Any], error: Exception) -> bool:
-    """Whether what a query does with a record may have raised *error*: neither the engine nor zlmdb has."""
-    return not isinstance(table._txn._translate(error, table=table._name), (errors.Error, MemoryError))
-
-
-def raise_own(storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any) -> None:
+def _raise_own(
+    storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
+) -> None:  # fmt: skip
     """Raise what *error* is, the error of a compiled function, as the function itself raises it: from its own line."""
     if key is None or data is None or any(of_program(error.__traceback__)):
         return  # there is no record, or it is the function that raised it
@@ -82,20 +78,27 @@ def _raised(
 
     Or that of a broken record in another table, of which the loop read only what the functions name.
     """
-    try:
-        decoded = storage.decode_key(key)
-        value = storage.decode_value(data, decoded)
-    except errors.Error as unread:
-        let_through(unread)
+    record = _decoded(storage, key, data)
+    if record is None:
         return None
     for followed in functions:
         try:
-            followed.function(*((decoded, value) if followed.keyed else (value,)))
+            followed.function(*(record if followed.keyed else record[1:]))
         except Exception as own:
             let_through(own)
             if type(own) is type(error) or (isinstance(own, errors.DecodeError) and own.table is not None):
                 return own
     return None
+
+
+def _decoded(storage: Storage[Any, Any], key: Any, data: Any) -> Any:
+    """The key and the value of a record; None if they do not decode."""
+    try:
+        decoded = storage.decode_key(key)
+        return decoded, storage.decode_value(data, decoded)
+    except errors.Error as unread:
+        let_through(unread)
+        return None
 
 
 def _broken() -> tuple[type[Exception], ...]:
@@ -115,25 +118,19 @@ def _tell_zones(
     storage: Storage[Any, Any], functions: Sequence[Followed], error: Exception, key: Any, data: Any
 ) -> None:  # fmt: skip
     """Raise *error*, that only one of two times has a time zone, with the record and what the function asked of it."""
-    if key is None or data is None:
+    record = None if key is None or data is None else _decoded(storage, key, data)
+    if record is None:
         return
-    try:
-        decoded = storage.decode_key(key)
-        value = storage.decode_value(data, decoded)
-    except errors.Error as unread:
-        let_through(unread)
-        return
+    shown = f"table {storage.name!r}, key {shortened(record[0])}"
     for followed in functions:
-        given = Given((decoded, value) if followed.keyed else (value,), followed.parameters, followed.function)
+        given = Given(record if followed.keyed else record[1:], followed.parameters, followed.function)
         for node in walk(followed.node):
             zoneless = _zoneless(node, given)
             if zoneless is not None:
-                where = f"table {storage.name!r}, key {shortened(decoded)}: {node!r}"
                 advice = f"{zoneless!r} has no time zone, give it one: tzinfo=timezone.utc"
-                raise TypeError(f"{where}: {error}; {advice}") from error
+                raise TypeError(f"{shown}: {node!r}: {error}; {advice}") from error
     if any([followed.reasons for followed in functions]):  # it was called, and what it asked is not known
-        where = f"table {storage.name!r}, key {shortened(decoded)}"
-        raise TypeError(f"{where}: {error}; give both a time zone, such as datetime.now(timezone.utc)") from error
+        raise TypeError(f"{shown}: {error}; give both a time zone, such as datetime.now(timezone.utc)") from error
 
 
 def _zoneless(node: Node, given: Given) -> Optional[Node]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 from ...namedtuples import NamedTuple
-from ...query.texts import FORMS, METHODS, transform
+from ...query.texttransforms import FORMS, METHODS, transform
 
 Texts = tuple[str, ...]
 """The names of transforms, in the order in which they are applied."""

@@ -199,5 +199,4 @@ class _NestedWriter(Writer):
             self.add("found = load_key(key)")
             return
         self.add("data = get(key, None, handle)", "if data is None: raise LookupError")
-        if self.columns is None or not self.by_columns():
-            self.as_whole()
+        super().record()

@@ -18,8 +18,8 @@ MARK = "\ue000"
 """Begins and ends what stands in a text for a captured value: see `formatted`. Unicode leaves it to programs."""
 
 
-class Seen:
-    """What a function that is followed sees of something that it captured and that is no plain value."""
+class Proxy:
+    """What a function that is followed sees in place of something that it captured and that is no plain value."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class Seen:
 def node_of(trace: Trace, value: Any) -> Node:
     """The expression of *value*, which the function made or holds. Ends the way where there is none."""
     kind = kind_of(value)
-    if getattr(kind, "zlmdb_node", None) is not None and not issubclass(kind, Seen):
+    if getattr(kind, "zlmdb_node", None) is not None and not issubclass(kind, Proxy):
         if value.zlmdb_trace is not trace:
             trace.block("a recorder of another query")
         return cast("Node", value.zlmdb_node)
@@ -43,7 +43,7 @@ def node_of(trace: Trace, value: Any) -> Node:
         trace.keep_texts()
     if kind in PLAIN or value is ... or is_constant(value):
         return trace.nodes.constant(value)
-    if isinstance(value, Seen):
+    if isinstance(value, Proxy):
         return value.zlmdb_value()
     if kind is tuple:
         return _display(trace, tuple, value, Known.of_value(()))
@@ -89,7 +89,7 @@ def holds_recorded(value: Any) -> bool:
     kind = kind_of(value)
     if kind in PLAIN or value is None:
         return False
-    if hasattr(kind, "zlmdb_node") or isinstance(value, Seen):
+    if hasattr(kind, "zlmdb_node") or isinstance(value, Proxy):
         return True
     if kind is dict:
         return any([holds_recorded(one) for pair in value.items() for one in pair])

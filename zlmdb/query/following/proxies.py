@@ -1,4 +1,4 @@
-"""What is seen of captured values of each kind: of classes, modules and objects what they hold, else recorders."""
+"""What a followed function sees in place of captured values: proxies, which show what these hold, or recorders."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .fields import is_field_of_tuple
 from .known import CONTAINERS, PLAIN, SOMETHING, Known, is_bare_enum, kind_of, names_of
 from .linked import Tables, table
 from .methods import METHODS
-from .opaque import Sight, Truthy, parameter
-from .own import OWN
+from .nodeof import has_plain_zone, holds_recorded
+from .opaque import CapturedProxy, Truthy, parameter
 from .pure import CLASSES, PURE, TRANSPARENT
 from .recorder import Recorder, applied
-from .sight import has_plain_zone, holds_recorded
+from .standins import STAND_INS
 
 if TYPE_CHECKING:
     from .session import Session
@@ -40,7 +40,7 @@ _PARTIAL: Any = functools.partial
 _CACHED: Any = type(functools.lru_cache(lambda: None))
 
 
-class Class(Sight):
+class Class(CapturedProxy):
     """A class: what it defines is seen; instances are made of plain classes and of models."""
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Class(Sight):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         cls = self.zlmdb_original()
-        own = OWN.get(cls)
+        own = STAND_INS.get(cls)
         if own is not None:
             return own(self.zlmdb_session, *args, **kwargs)
         if cls in CLASSES:
@@ -120,7 +120,7 @@ class Module(Truthy):
         return self.zlmdb_part(read_own, name)
 
 
-class Instance(Sight):
+class Instance(CapturedProxy):
     """An object of a class that somebody wrote: its attributes are captured values, its methods are followed."""
 
     __slots__ = ()
@@ -149,7 +149,7 @@ class Instance(Sight):
         return True if not hasattr(cls, "__bool__") and not hasattr(cls, "__len__") else self.zlmdb_blocked("the truth")
 
 
-def sight(session: Session, slot: int) -> Any:
+def proxy_of(session: Session, slot: int) -> Any:
     """What a followed function sees of the captured value number *slot*."""
     value = session.values[slot]
     kind = kind_of(value)
@@ -160,12 +160,12 @@ def sight(session: Session, slot: int) -> Any:
             return Recorder(session, parameter(session, slot, session.home.known(kind), settled=False), _known(value))
         return Recorder(session, parameter(session, slot, _known(value), settled=is_settled(value)), _known(value))
     if isinstance(value, enum.Enum):
-        return value if is_bare_enum(kind) else Sight(session, slot)
+        return value if is_bare_enum(kind) else CapturedProxy(session, slot)
     if kind is types.MethodType and _PURE_METHODS:
         for one in _PURE_METHODS:
             if value.__func__ is one.__func__ and value.__self__ is one.__self__:
                 return Pure(session, slot, one, PURE[one])
-    if kind in _SIGHTS and not (kind is types.FunctionType and (value in PURE or value in OWN)):
+    if kind in _SIGHTS and not (kind is types.FunctionType and (value in PURE or value in STAND_INS)):
         return _SIGHTS[kind](session, slot)
     return _other(session, slot, value)
 
@@ -195,7 +195,7 @@ def _other(session: Session, slot: int, value: Any) -> Any:
     if is_function(value):
         if value in TRANSPARENT:
             return value
-        if value in PURE or (value in OWN and not isinstance(value, type)):
+        if value in PURE or (value in STAND_INS and not isinstance(value, type)):
             return Pure(session, slot, value, PURE.get(value, SOMETHING))
     if isinstance(value, type):
         return Class(session, slot)
@@ -206,10 +206,10 @@ def _other(session: Session, slot: int, value: Any) -> Any:
         return Tables(session, slot)
     if read_static(kind, "_query_types") is not MISSING:
         told = value._query_types()
-        return Sight(session, slot) if told is None else table(session, slot, told)
+        return CapturedProxy(session, slot) if told is None else table(session, slot, told)
     if (type(kind) is type and not is_written_in_c(kind)) or kind is types.SimpleNamespace:
         return Instance(session, slot)
-    return Sight(session, slot)
+    return CapturedProxy(session, slot)
 
 
 def is_function(value: Any) -> bool:
@@ -224,7 +224,7 @@ def _builtin_method(session: Session, slot: int, value: Any) -> Any:
     if kind in METHODS and value.__name__ in METHODS[kind]:
         session.sure(slot, read_name)
         return getattr(session.see_read(slot, read_attribute, "__self__"), value.__name__)
-    return Sight(session, slot)
+    return CapturedProxy(session, slot)
 
 
 def read_name(holder: Any, what: Any) -> Any:

@@ -14,7 +14,7 @@ from .following import Node
 from .following.operations import Not
 
 
-class Compare:
+class FieldCompare:
     """The field *name* compared with a value, which is *constant* or else captured by a function: see `translated`."""
 
     __slots__ = ("constant", "name", "operator", "source", "value")
@@ -25,7 +25,7 @@ class Compare:
         self.source: Any = None  # the function, and the number of the captured value, where it is one as it is
 
 
-Leaf = Callable[[Compare, int], str]
+Leaf = Callable[[FieldCompare, int], str]
 """The source of a comparison, and of the value with that number that it compares with."""
 
 
@@ -34,16 +34,16 @@ class Condition:
 
     __slots__ = ("_compares", "_node")
 
-    def __init__(self, node: Node, compares: Mapping[Node, Compare]) -> None:
+    def __init__(self, node: Node, compares: Mapping[Node, FieldCompare]) -> None:
         self._node, self._compares = node, compares
 
     @property
-    def compares(self) -> Iterable[Compare]:
+    def compares(self) -> Iterable[FieldCompare]:
         """The comparisons in it, each once, from left to right."""
         return self._compares.values()
 
     @property
-    def only(self) -> Optional[Compare]:
+    def only(self) -> Optional[FieldCompare]:
         """The comparison that it is, if it is nothing else."""
         return self._compares.get(self._node)
 
@@ -63,7 +63,7 @@ class Condition:
         return self.source(lambda one, number: repr((number, one.name, one.operator, one.value is None)))
 
 
-def compares_of(conditions: Iterable[Condition]) -> list[Compare]:
+def compares_of(conditions: Iterable[Condition]) -> list[FieldCompare]:
     """The comparisons in *conditions*, in their order."""
     return [compare for condition in conditions for compare in condition.compares]
 

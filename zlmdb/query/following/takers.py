@@ -76,7 +76,7 @@ def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) ->
     """
     above = inside = 0
     for number, one in enumerate(listed[at:], at):
-        name, taken, given = one.opname, 0, 0
+        name = one.opname
         if is_return(one):
             return Taker(one, inside) if joined and above == 0 else None
         if name == "BUILD_LIST" and listed[number + 1].opname != "CONTAINS_OP":
@@ -93,26 +93,31 @@ def taker(listed: Sequence[dis.Instruction], at: int, *, joined: bool = True) ->
         if name == "BUILD_STRING" and (joined or above >= (one.arg or 0)):
             above = max(above - (one.arg or 0) + 1, 0)
             continue
-        if name in _CALLS:
-            taken, given = (one.arg or 0) + 2, 1  # a function and NULL, or a method and what it is of
-        elif name == "CALL_FUNCTION":  # until Python 3.10
-            taken, given = (one.arg or 0) + 1, 1
-        elif name.startswith(_LOADS):
-            given = (name.count("LOAD_FAST") or 1) + ("NULL" in one.argrepr)
-        elif name.startswith("BINARY_"):
-            taken, given = 3 if name == "BINARY_SLICE" else 2, 1
-        elif name in ("BUILD_TUPLE", "BUILD_SLICE"):
-            taken, given = one.arg or 0, 1
-        elif name in ("LOAD_ATTR", "LOAD_METHOD", "CONVERT_VALUE"):
-            taken, given = 1, 1 + (name == "LOAD_METHOD" or "NULL" in one.argrepr)
-        elif is_format(one):
-            taken, given = 2 if name == "FORMAT_WITH_SPEC" or (one.arg or 0) & 4 else 1, 1
-        elif name != "PRECALL":  # of Python 3.11, before a call
+        effect = _effect(one)
+        if effect is None or above < effect[0]:
             return None
-        if above < taken:
-            return None
-        above += given - taken
+        above += effect[1] - effect[0]
     return None
+
+
+def _effect(one: dis.Instruction) -> Optional[tuple[int, int]]:
+    """How many values *one* takes from the stack, and then puts on it; None for instructions that may do more."""
+    name, arg = one.opname, one.arg or 0
+    if name in _CALLS:
+        return arg + 2, 1  # a function and NULL, or a method and what it is of
+    if name == "CALL_FUNCTION":  # until Python 3.10
+        return arg + 1, 1
+    if name.startswith(_LOADS):
+        return 0, (name.count("LOAD_FAST") or 1) + ("NULL" in one.argrepr)
+    if name.startswith("BINARY_"):
+        return 3 if name == "BINARY_SLICE" else 2, 1
+    if name in ("BUILD_TUPLE", "BUILD_SLICE"):
+        return arg, 1
+    if name in ("LOAD_ATTR", "LOAD_METHOD", "CONVERT_VALUE"):
+        return 1, 1 + (name == "LOAD_METHOD" or "NULL" in one.argrepr)
+    if is_format(one):
+        return 2 if name == "FORMAT_WITH_SPEC" or arg & 4 else 1, 1
+    return (0, 0) if name == "PRECALL" else None  # of Python 3.11, before a call
 
 
 def templates(code: CodeType) -> set[int]:

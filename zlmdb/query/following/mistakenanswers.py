@@ -1,4 +1,4 @@
-"""Answers that are surely mistakes: a method that is not called, the name of a field in the place of the field."""
+"""Answers of functions that are surely mistakes: a method that is not called, the name of a field in its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .fields import Bound
 from .folding import Folding
 from .known import kind_of
 from .nodes import Argument, Constant, Node, Parameter
-from .opaque import Sight
+from .opaque import CapturedProxy
 from .operations import Apply, Compare, Display
 from .session import Session
 from .trace import Refused, Ways
@@ -30,7 +30,7 @@ def refuse_method(session: Session, answer: Any, use: str) -> None:
         name = answer.sure_name()
     elif type(answer) is types.MethodType and hasattr(kind_of(answer.__self__), "zlmdb_node"):
         seen: Any = answer.__func__
-        name = getattr(seen.zlmdb_original(), "__name__", "") if isinstance(seen, Sight) else ""
+        name = getattr(seen.zlmdb_original(), "__name__", "") if isinstance(seen, CapturedProxy) else ""
     if name:
         what = f"the function gives, to {use}," if use else "the condition gives"
         why = "" if use else ", which is always true"

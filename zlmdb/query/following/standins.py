@@ -1,4 +1,4 @@
-"""What `len`, `any`, `isinstance` and the like are for a function that is followed.
+"""What a function that is followed calls in place of `len`, `any`, `isinstance` and the like.
 
 Python wants a real number of `len`, and a real iterator for `sum`. These take what is recorded as well, and give what
 is recorded then; for everything else they are the originals.
@@ -12,10 +12,10 @@ from typing import Any, Callable
 
 from .generators import each
 from .known import BOOL, CONTAINERS, FLOAT, INT, LIST, NUMBERS, PLAIN, SOMETHING, STR, UNKNOWN, Known, kind_of
+from .nodeof import Proxy, holds_recorded
 from .nodes import Node
 from .operations import Apply, Each
 from .recorder import Recorder, applied
-from .sight import Seen, holds_recorded
 from .trace import Trace
 
 Own = Callable[..., Any]
@@ -37,7 +37,7 @@ def own_isinstance(trace: Trace, value: Any, classes: Any, /) -> Any:
         node = trace.nodes.constant(isinstance)
         arguments: tuple[Node, ...] = (value.zlmdb_node, trace.nodes.constant(real))
         return trace.recorded(trace.nodes.make(Apply, node, arguments, (), False, BOOL))
-    if isinstance(value, Seen):
+    if isinstance(value, Proxy):
         return trace.block("isinstance() of something captured")
     return isinstance(value, real)
 
@@ -45,7 +45,7 @@ def own_isinstance(trace: Trace, value: Any, classes: Any, /) -> Any:
 def _classes(trace: Trace, classes: Any) -> Any:
     if kind_of(classes) is tuple:
         return tuple([_classes(trace, one) for one in classes])
-    found = classes.zlmdb_original() if isinstance(classes, Seen) else classes
+    found = classes.zlmdb_original() if isinstance(classes, Proxy) else classes
     if found is None or type(found) is not type:
         return trace.block("isinstance() of what is no plain class")
     return found
@@ -113,7 +113,7 @@ def _collected(known: Known, function: Any, node: Each) -> Known:
     return node.value.known if number and node.value.known.cls is not bool else known
 
 
-class Iterated(Seen):
+class Iterated(Proxy):
     """A generator expression among the arguments of a function."""
 
     __slots__ = ("_node",)
@@ -169,7 +169,7 @@ def own_setattr(trace: Trace, value: Any, name: Any, what: Any, /) -> Any:
     return trace.block("setattr()")
 
 
-OWN: Mapping[Any, Own] = {
+STAND_INS: Mapping[Any, Own] = {
     len: own_len,
     isinstance: own_isinstance,
     bool: own_bool,
@@ -193,4 +193,4 @@ OWN: Mapping[Any, Own] = {
     float: _converting(float, FLOAT),
     str: _converting(str, STR),
 }
-"""By the original."""
+"""By the original function or class."""
