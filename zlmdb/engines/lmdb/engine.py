@@ -17,7 +17,7 @@ from typing import Any, Optional
 import lmdb
 
 from ... import errors
-from ...directories import make_directory
+from ...directories import NO_ROOM, make_directory
 from ...log import log
 from ...systems import keep_standard_streams
 from ..engine import Told, known_options
@@ -32,7 +32,7 @@ from .access import (
     require_regular,
     require_same,
 )
-from .allocated import NO_ROOM, allocate, allocate_locks
+from .allocated import allocate, allocate_locks
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -178,20 +178,19 @@ class LmdbEngine:
             self.closed()
             raise
         self._opened, self._locked = self.identity(), identity_of(self.lock_file) if options.lock else None
-        found = self.file_version(env)
-        if options.lib_version not in (None, found):
+        try:
+            found = self.file_version(env)
+            if options.lib_version not in (None, found):
+                raise ValueError(
+                    f"{path!r} has the LMDB {found} format, lib_version={options.lib_version!r} was asked for: leave "
+                    f"it out"
+                )
+            if options.writemap:
+                self._allocate()
+        except BaseException:
             self.closed()
             env.close()
-            raise ValueError(
-                f"{path!r} has the LMDB {found} format, lib_version={options.lib_version!r} was asked for: leave it out"
-            )
-        if options.writemap:
-            try:
-                self._allocate()
-            except BaseException:
-                self.closed()
-                env.close()
-                raise
+            raise
         return env
 
     def require_reader(self) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import repeat, takewhile
 from operator import itemgetter, le
 from typing import BinaryIO, Optional
 
 from ... import errors
+from ..engine import Told
 from .access import open_to_read, require_file
 from .nodes import Damage, Node, Nodes
 from .pages import (
@@ -39,9 +40,6 @@ from .pages import (
 )  # fmt: skip
 from .passes import Pass
 from .roots import contradiction
-
-Told = Callable[[int, int], object]
-"""Is told how many pages were looked at, and how many there are."""
 
 _EVERY = 2048  # pages between two reports
 _BATCH = 50_000  # leaf pages that are read in the order of the file
