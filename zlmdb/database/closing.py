@@ -46,9 +46,8 @@ def close_within(db: Database[Any], timeout: float) -> None:
                     groups.finish(end)
                 if closing.is_over() and (groups is None or not groups._submitted):
                     hold.thread = me
-                    if (
-                        store.writer._claims.setdefault(0, hold) is hold
-                    ):  # nobody uses the lock file, to be refused then
+                    # Who uses the lock file as it is closed would be refused: so nobody does.
+                    if store.writer._claims.setdefault(0, hold) is hold:
                         break
             if left <= 0:
                 store.end_leftovers()

@@ -20,7 +20,7 @@ from ..namedtuples import NamedTuple
 from ..shown import shown_path
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
-from .readers import Ages, in_use_error, shown_with_origin
+from .readers import Ages, refuse_open
 from .writerlock import Claim, WriterLock
 
 READERS_PATIENCE = 10.0
@@ -445,11 +445,8 @@ class OpenEnvironment(Maintenance):
         """Raise `DatabaseInUse` when transactions are open."""
         if self.closing is not None:
             self.closing.check()
-            return
-        # Texts, as objects would keep the transaction open.
-        in_use = [shown_with_origin(live) for live in self.live.alive() if live.active]
-        if in_use:
-            raise in_use_error(self.engine.path, in_use)
+        else:
+            refuse_open(self.engine.path, [live for live in self.live.alive() if live.active])
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""

@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Callable, Sized
 from contextlib import suppress
 from types import BuiltinFunctionType, FrameType
-from typing import TYPE_CHECKING, Any, Optional, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Optional, TypeVar
 from weakref import ref
 
 from .. import errors
 from ..handlers import OURS
 from ..locks import monotonic as _clock
+from ..protocols import Protocol
 
 if TYPE_CHECKING:
     from .blockgroups import Turn
