@@ -60,9 +60,9 @@ ROWS = [
     [
         "store.access",
         "store.blocks",
+        "store.deadlocks",
         "store.futures",
         "store.holds",
-        "store.knots",
         "store.lockfile",
         "store.results",
         "store.transactionstats",
@@ -82,7 +82,7 @@ ROWS = [
     ["store.transactionend"],
     ["store.transaction"],
     ["store.asyncfutures", "store.members", "store.programend"],
-    ["store.snapshot", "store.writing", "store.groups"],
+    ["store.schemaread", "store.schemawrite", "store.groups"],
     ["store.openstores"],
     ["query"],
     [

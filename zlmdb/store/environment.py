@@ -156,9 +156,9 @@ class OpenEnvironment(Maintenance):
 
     # -- transactions of the engine ------------------------------------------------------------------------------------
 
-    def writing(self, timeout: Optional[float]) -> Writing:
+    def writing(self, timeout: Optional[float]) -> WriterBlock:
         """A block in which this thread is the writer of the file."""
-        return Writing(self, timeout)
+        return WriterBlock(self, timeout)
 
     def begin(
         self, *, write: bool = False, buffers: bool = False, who: object, held: Optional[list[Transaction]] = None
@@ -462,7 +462,7 @@ class OpenEnvironment(Maintenance):
         self.engine.in_child(env)
 
 
-class Writing(Claim):
+class WriterBlock(Claim):
     """Holds the writer lock for a block; *held* has the engine's transaction that is open in it, if any."""
 
     def __init__(self, opened: OpenEnvironment, timeout: Optional[float]) -> None:

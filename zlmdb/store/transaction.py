@@ -189,15 +189,16 @@ class Transaction(TransactionEnd, RawRecords):
         try:
             if self._puts and self._store.limited:
                 self._require_room(raw)
-            if self._turn is None and (self._puts or self._dels) and self._era is not None:
-                self._store.goes_on()
             if self._turn is not None:
                 self._merge_turn(raw)
-            elif self._told is None:
-                raw.commit()
             else:
-                with undisturbed:  # else a signal could come between the commit and what is told
-                    self._told.extend(map(_COMMIT, (raw,)))
+                if (self._puts or self._dels) and self._era is not None:
+                    self._store.goes_on()
+                if self._told is None:
+                    raw.commit()
+                else:
+                    with undisturbed:  # else a signal could come between the commit and what is told
+                        self._told.extend(map(_COMMIT, (raw,)))
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
         if self._turn is not None:
