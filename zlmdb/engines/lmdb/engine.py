@@ -22,7 +22,7 @@ from ...log import log
 from ...systems import keep_standard_streams
 from ..engine import Told, known_options
 from ..environment import Handle
-from . import manyspaces, mapsize, presence, rollback, room, structure
+from . import manyspaces, mapsize, presence, readertable, rollback, room, structure
 from .access import (
     identity_of,
     open_to_read,
@@ -148,17 +148,7 @@ class LmdbEngine:
         """A new environment, *readonly* if only for now. Reserves address space when no maximum size is given."""
         path, options = self.path, self.options._replace(readonly=True) if readonly else self.options
         new = not os.path.exists(self.file)
-        if new:
-            require_permitted(self.file)
-        if new and (options.readonly or not self.create):
-            raise FileNotFoundError(
-                f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
-                "to make it"
-            )
-        entries = 0
-        if not new:
-            require_regular(self.file)
-            entries = structure.check_opening(self.file, self.lock_file, self.create and not options.readonly)
+        entries = self._look_at_file(new, creates=self.create and not options.readonly)
         if self._env_path not in _local:
             _local[self._env_path] = look_at(self.file)
         self.is_local = _local[self._env_path]
@@ -192,6 +182,22 @@ class LmdbEngine:
             env.close()
             raise
         return env
+
+    def _look_at_file(self, new: bool, *, creates: bool) -> int:
+        """The number of entries of the main database, 0 of a *new* file.
+
+        Raises `FileNotFoundError` where there is no file and this one *creates* none, and as `structure.check_opening`.
+        """
+        if not new:
+            require_regular(self.file)
+            return structure.check_opening(self.file, self.lock_file, creates)
+        require_permitted(self.file)
+        if not creates:
+            raise FileNotFoundError(
+                f"no database at {self.path!r}: check the path, or open it writable with a schema (and create=True) "
+                f"to make it"
+            )
+        return 0
 
     def require_reader(self) -> None:
         """Raise `ReadonlyDatabase` where this user may not lock the file while it reads, and others may write to it."""
@@ -360,12 +366,7 @@ class LmdbEngine:
 
     def readers(self, env: lmdb.Environment) -> list[tuple[int, Optional[int]]]:
         """LMDB's table of readers."""
-        found: list[tuple[int, Optional[int]]] = []
-        for line in env.readers().splitlines()[1:]:
-            if line.strip():
-                pid, _, snapshot = line.split()
-                found.append((int(pid), None if snapshot == "-" else int(snapshot)))
-        return found
+        return readertable.slots(env)
 
     def clear_readers(self, env: lmdb.Environment) -> int:
         """Free the slots of readers whose processes were killed; how many."""
