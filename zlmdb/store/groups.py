@@ -29,11 +29,12 @@ from .. import errors
 from ..locks import monotonic as _clock
 from . import programend
 from .futures import Submitted
-from .holds import Gathering, is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
+from .holds import is_stopped, refuse_to_wait
 from .members import Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
+from .waking import Gathering, taken_lock, wake, wake_some, withdraw
 from .writerlock import Claim, WriterLock
 
 if TYPE_CHECKING:
