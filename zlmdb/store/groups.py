@@ -475,10 +475,8 @@ class Groups:
 
     def _deliver(self, member: Member, outcome: Any) -> None:
         """Tell the future of *member* what *outcome*, an exception, a function, or `_STORED`, gives; once."""
-        future = member.future
+        future: Any = member.future  # whatever is submitted has one
         if self._submitted.pop(member, None) is None:  # another thread has told it
-            return
-        if future is None:
             return
         if not member.begun and not future.set_running_or_notify_cancel():
             return
