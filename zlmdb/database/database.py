@@ -261,7 +261,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
             close_within(self, timeout)
 
     def _close(self) -> None:
-        """Close as `close` does, even if a subclass has a method of that name that leaves the block."""
+        """As `close`, for the end of a block: the `close` of a subclass may itself leave the block."""
         if not self._entered:
             self._end_calls()
         with openstores.lock:  # in which `Database.open` counts

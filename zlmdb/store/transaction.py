@@ -63,7 +63,7 @@ class Transaction(TransactionEnd, RawRecords):
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
     _join = staticmethod(_join)
-    _brief = False  # it lasts for one operation only, and nobody can forget it
+    _brief = False  # whether it lasts for one operation only, so that nobody can forget it
 
     # -- begin and end --------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class Transaction(TransactionEnd, RawRecords):
         """Begin, as ``with`` does. Raises `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`."""
         if self._raw is not None:
             raise errors.DatabaseInUse(f"{self!r} has begun already: use a new transaction, or txn.savepoint()")
-        # A line number takes longer to find than a transaction to begin.
+        # Not the line itself, which takes longer to find than a transaction to begin: see `holds.origin`.
         try:
             caller = _getframe(2)  # of the with statement
         except ValueError:  # called from C, by no function of Python

@@ -22,7 +22,7 @@ from ...log import log
 from ...systems import keep_standard_streams
 from ..engine import Told, known_options
 from ..environment import Handle
-from . import manyspaces, mapsize, presence, readertable, rollback, room, structure
+from . import manyspaces, mapsize, openable, presence, readertable, rollback, room
 from .access import (
     identity_of,
     open_to_read,
@@ -130,6 +130,8 @@ class LmdbEngine:
 
     def verify(self, file: str, told: Optional[Told] = None) -> list[str]:
         """What is wrong with the pages of the data file *file*, which is read without LMDB."""
+        from . import structure  # late: few programs look at all pages
+
         return structure.check(file, told)
 
     @contextmanager
@@ -162,13 +164,10 @@ class LmdbEngine:
             self._size, self._reserved = mapsize.map_size(self.file)
         else:
             self._size, self._reserved = self._limited_size(options.maxsize), 0
+        env: Optional[lmdb.Environment] = None
         try:
             env = self._open(keywords)
-        except BaseException:
-            self.closed()
-            raise
-        self._opened, self._locked = self.identity(), identity_of(self.lock_file) if options.lock else None
-        try:
+            self._opened, self._locked = self.identity(), identity_of(self.lock_file) if options.lock else None
             found = self.file_version(env)
             if options.lib_version not in (None, found):
                 raise ValueError(
@@ -177,20 +176,21 @@ class LmdbEngine:
                 )
             if options.writemap:
                 self._allocate()
+            return env
         except BaseException:
             self.closed()
-            env.close()
+            if env is not None:
+                env.close()
             raise
-        return env
 
     def _look_at_file(self, new: bool, *, creates: bool) -> int:
         """The number of entries of the main database, 0 of a *new* file.
 
-        Raises `FileNotFoundError` where there is no file and this one *creates* none, and as `structure.check_opening`.
+        Raises `FileNotFoundError` where there is no file and this one *creates* none, and as `openable.check_opening`.
         """
         if not new:
             require_regular(self.file)
-            return structure.check_opening(self.file, self.lock_file, creates)
+            return openable.check_opening(self.file, self.lock_file, creates)
         require_permitted(self.file)
         if not creates:
             raise FileNotFoundError(
@@ -215,7 +215,7 @@ class LmdbEngine:
         presence.require_open(self._present, self._opened, self.path)
         if self._locked is not None:
             require_same(self.path, self.lock_file, self._locked, identity_of(self.lock_file))
-        structure.check_length(self.file)
+        openable.check_length(self.file)
 
     def _allocate(self) -> None:
         """Give the file all the room that it may need: writing to a map on a full disk would kill the process."""
