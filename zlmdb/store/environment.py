@@ -18,6 +18,7 @@ from ..locks import monotonic
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..shown import shown_path
+from .holds import is_stopped
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
 from .readers import Ages, refuse_open
@@ -433,7 +434,9 @@ class OpenEnvironment(Maintenance):
                 self.users = 0  # a thread that comes late finds the database closed, and does not open it anew
             if env is not None:
                 self.writer.path = None  # a thread that comes late does not open the lock file again
-                env.close()
+                # py-lmdb would wait for a thread that Python has stopped in a call of it. The system closes the file.
+                if not is_stopped():
+                    env.close()
                 self.engine.closed()
                 self.writer.close()
         except BaseException:  # an interrupt, perhaps: to close again does the rest
