@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import zlmdb
 from zlmdb.cli import main
-from zlmdb.engines.lmdb import access, filesystem, structure
+from zlmdb.engines.lmdb import access, filesystem, openable, structure
 from zlmdb.engines.lmdb.pages import PageFile
 from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
@@ -234,7 +234,7 @@ def test_a_file_without_the_free_pages_at_its_end_is_not_read_whole(
         with monkeypatch.context() as patch:
             patch.setattr(structure, "check", None)
             engine.check_file()
-            structure.check_opening(engine.file, engine.lock_file, True)
+            openable.check_opening(engine.file, engine.lock_file, True)
         assert db.check().ok
     os.truncate(file, used * size)
     with pytest.raises(zlmdb.CorruptDatabase):

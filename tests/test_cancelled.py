@@ -15,7 +15,7 @@ import pytest
 
 import zlmdb
 
-WATCHED = ("groups.py", "members.py", "holds.py", "asyncfutures.py", "calls.py", "test_cancelled.py")
+WATCHED = ("groups.py", "members.py", "holds.py", "waking.py", "asyncfutures.py", "calls.py", "test_cancelled.py")
 STRIDE = 1 if platform.python_implementation() == "CPython" else 7
 THREADS = ("zlmdb-submit", "zlmdb-read")
 

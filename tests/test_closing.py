@@ -192,7 +192,7 @@ def test_a_writer_that_begins_after_a_close_has_looked_says_that_it_is_closed(
         look = store._check_rest
 
         def trace(frame: Any, event: str, arg: Any) -> Any:
-            if not frame.f_code.co_filename.endswith(("writing.py", "processlock.py", "writerlock.py")):
+            if not frame.f_code.co_filename.endswith(("schemawrite.py", "processlock.py", "writerlock.py")):
                 return None
             if event == "line":
                 count[0] += 1

@@ -193,6 +193,22 @@ def test_a_finaliser_can_close_a_database_that_is_flushed(tmp_path: Path) -> Non
 
 
 @cpython
+def test_a_finaliser_can_close_a_database_that_a_daemon_is_in_a_call_of(tmp_path: Path) -> None:
+    """py-lmdb would wait for the end of the call, in which Python has stopped the thread for ever."""
+    said = ended(
+        tmp_path,
+        """
+        db.run(lambda t: t.numbers.put_many((n, n) for n in range(10_000)))
+        read, write = os.pipe()
+        in_daemon(partial(db._open_store.env.copyfd, write))
+        os.read(read, 1)  # nobody reads the rest
+        at_the_end = test_ending.AtTheEnd(db.close)
+        """,
+    )
+    assert said == "None\n"
+
+
+@cpython
 def test_the_end_does_not_wait_for_a_thread_that_was_opening_a_database(tmp_path: Path) -> None:
     """The module that has this one is cleared after Python has stopped the daemon."""
     said = ended(

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.store import asyncfutures, groups, members
-from zlmdb.store.holds import wake_some
+from zlmdb.store.waking import wake_some
 
 from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 from .waiters import Caller, first_group_fails, in_another_thread, last, put, wait_until, waiting_together

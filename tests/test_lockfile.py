@@ -20,12 +20,13 @@ from zlmdb import errors
 from zlmdb.store import lockfile, processlock, writerlock
 from zlmdb.store.holds import Hold
 from zlmdb.store.writerlock import WriterLock
+from zlmdb.systems import HAS_BYTE_LOCKS
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
-    pytest.mark.skipif(not lockfile.HAS_LOCKS, reason="only Linux has the locks"),
+    pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="only Linux has the locks"),
 ]
-fork: Any = multiprocessing.get_context("fork") if lockfile.HAS_LOCKS else None
+fork: Any = multiprocessing.get_context("fork") if HAS_BYTE_LOCKS else None
 
 
 @pytest.fixture

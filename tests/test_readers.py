@@ -18,7 +18,7 @@ import pytest
 
 import zlmdb
 from zlmdb.engines.lmdb import engine
-from zlmdb.store import transaction, writing
+from zlmdb.store import schemawrite, transaction
 from zlmdb.store.live import LiveTransactions
 from zlmdb.store.readers import Ages, readers
 
@@ -256,7 +256,7 @@ def test_writers_look_for_killed_readers_ten_times_a_second(path: str, monkeypat
             return clear()
 
         monkeypatch.setattr(db._open_store, "clear_readers", counted)
-        for module in (transaction, writing):
+        for module in (transaction, schemawrite):
             monkeypatch.setattr(module, "_clock", lambda: now[0])
         for number in range(20):
             now[0] += 0.11

@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["late", "loops", "namedtuples", "protocols", "shown", "systems"],
+    ["frozentime", "loops", "namedtuples", "protocols", "shown", "systems"],
     [
         "_version",
         "notifier",
@@ -45,6 +45,7 @@ ROWS = [
         "errors",
         "handlers",
         "locks",
+        "late",
         "log",
         "numeric",
         "reserved",
@@ -60,12 +61,13 @@ ROWS = [
     [
         "store.access",
         "store.blocks",
+        "store.deadlocks",
         "store.futures",
         "store.holds",
-        "store.knots",
         "store.lockfile",
         "store.results",
         "store.transactionstats",
+        "store.waking",
     ],
     ["store.scans", "store.gate", "store.live", "store.pool", "store.processlock", "store.ranges", "store.readers"],
     ["store.maintenance", "store.writerlock"],
@@ -82,7 +84,7 @@ ROWS = [
     ["store.transactionend"],
     ["store.transaction"],
     ["store.asyncfutures", "store.members", "store.programend"],
-    ["store.snapshot", "store.writing", "store.groups"],
+    ["store.schemaread", "store.schemawrite", "store.groups"],
     ["store.openstores"],
     ["query"],
     [
@@ -571,8 +573,8 @@ def test_every_public_name_is_in_the_api_pages() -> None:
 
 
 def test_modules_that_name_the_classes_of_datetime_are_loaded_with_the_true_ones() -> None:
-    """Under freezegun, all of these are: see `late`. Those of the command line and the demo read no records."""
-    from zlmdb import late
+    """Under freezegun, all of these are: see `frozentime`. Those of the command line and the demo read no records."""
+    from zlmdb import frozentime
 
     naming = {
         module_name(path).partition(".")[0]
@@ -580,4 +582,4 @@ def test_modules_that_name_the_classes_of_datetime_are_loaded_with_the_true_ones
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module == "datetime" and node.level == 0
     }
-    assert naming - {"cli", "demo"} <= set(late._SEARCHED)
+    assert naming - {"cli", "demo"} <= set(frozentime._SEARCHED)

@@ -485,7 +485,7 @@ def _bad(monkeypatch: pytest.MonkeyPatch, start: int, stop: int, dies_after: int
         bad = path.endswith(("/backup", "/db/data.mdb")) and "tmp/new" not in path
         return kind(path, "r") if bad else open(path, *mode, **how)
 
-    places = "engines.lmdb.access", "engines.lmdb.structure", "engines.lmdb.roots", "operations.backup"
+    places = "engines.lmdb.access", "engines.lmdb.openable", "engines.lmdb.roots", "operations.backup"
     for module in places:
         monkeypatch.setattr(
             f"zlmdb.{module}.open", lambda path, *mode, **how: opened(path, *mode, **how), raising=False

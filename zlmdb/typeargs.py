@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Annotated, Any, ForwardRef, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .late import is_of_freezegun, resolve_truly, true_class
-
 
 def type_arguments(declared: Any, base: type, localns: Optional[Mapping[str, Any]] = None) -> tuple[Any, ...]:
     """The arguments of *base* in *declared*: an alias such as ``Table[str, int]``, or a class derived from one.
@@ -107,7 +105,9 @@ def type_hints(cls: Any, localns: Optional[dict[str, Any]] = None) -> dict[str, 
     `runpy.run_path` and consoles leave such classes, for which Python 3.9 raises KeyError.
     """
     if "freezegun" in sys.modules:
-        true = _true_times(cls)
+        from .frozentime import resolve_truly, true_times  # late: for tests only
+
+        true = true_times(cls)
         if true:
             localns = {**true, **nested_types(cls), **(localns or {})}
             resolve_truly(cls)
@@ -118,19 +118,6 @@ def type_hints(cls: Any, localns: Optional[dict[str, Any]] = None) -> dict[str, 
         for base in reversed(cls.__mro__):
             names.update(vars(sys.modules.get(base.__module__, SimpleNamespace())))
         return get_type_hints(cls, names, localns, include_extras=True)
-
-
-def _true_times(cls: type) -> dict[str, Any]:
-    """What the names in the modules of *cls* and its bases mean for which freezegun has classes of its own just now."""
-    found: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        for name, value in vars(sys.modules.get(base.__module__, SimpleNamespace())).items():
-            if isinstance(value, type) and is_of_freezegun(value):
-                found[name] = true_class(value)
-            elif isinstance(value, types.ModuleType) and value.__name__ == "datetime":
-                times = {one: true_class(kind) for one, kind in vars(value).items() if isinstance(kind, type)}
-                found[name] = SimpleNamespace(**times)
-    return found
 
 
 def nested_types(cls: type) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class Calls(DatabaseState, Generic[S_co]):
         writer = self._open_store.writer
         if writer.owner == threading.get_ident():
             from ..store.asyncfutures import NESTED  # late, as above
-            from ..store.knots import is_of_this_task
+            from ..store.deadlocks import is_of_this_task
 
             if _awaits_in_block(self._open_store) or await is_of_this_task(writer.holder_here):
                 raise errors.NestedTransaction(NESTED)

@@ -23,11 +23,12 @@ _LONGEST = 0.02
 def close_within(db: Database[Any], timeout: float) -> None:
     """Close *db* when all that is open has ended. Raises `DatabaseInUse` after *timeout* seconds; then *db* goes on."""
     timeout = checked_seconds("timeout", timeout)
-    end, pause, me, hold = monotonic() + timeout, _PAUSE, threading.get_ident(), Hold()
+    end, pause = monotonic() + timeout, _PAUSE
     store = db._store
     if store is None:
         db._close()
         return
+    me, hold = threading.get_ident(), Hold()
 
     def admits() -> bool:
         groups = db._groups
@@ -46,9 +47,8 @@ def close_within(db: Database[Any], timeout: float) -> None:
                     groups.finish(end)
                 if closing.is_over() and (groups is None or not groups._submitted):
                     hold.thread = me
-                    if (
-                        store.writer._claims.setdefault(0, hold) is hold
-                    ):  # nobody uses the lock file, to be refused then
+                    # Who uses the lock file as it is closed would be refused: so nobody does.
+                    if store.writer._claims.setdefault(0, hold) is hold:
                         break
             if left <= 0:
                 store.end_leftovers()

@@ -23,10 +23,10 @@ from ..store import openstores
 from ..store.layout import Layout
 from ..store.openstores import Opening
 from ..store.pool import IDLE, Pool, Unit, references
-from ..store.snapshot import Snapshot
+from ..store.schemaread import SchemaRead
+from ..store.schemawrite import WriteTransaction
 from ..store.store import Store
 from ..store.transaction import Transaction
-from ..store.writing import SchemaWriter
 from .advice import BLOCKS, OF_OTHERS, of_database
 from .calls import Calls
 from .settings import Settings
@@ -261,7 +261,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
             close_within(self, timeout)
 
     def _close(self) -> None:
-        """Close as `close` does, even if a subclass has a method of that name that leaves the block."""
+        """As `close`, for the end of a block: the `close` of a subclass may itself leave the block."""
         if not self._entered:
             self._end_calls()
         with openstores.lock:  # in which `Database.open` counts
@@ -396,7 +396,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         """A new read transaction and its tables, if the pool has none."""
         store = self._open_store
         store.live.end_dropped()
-        return unit_of(self._readers, Snapshot(store), self._schema, self._storages)
+        return unit_of(self._readers, SchemaRead(store), self._schema, self._storages)
 
     def _lonely_writer(self) -> Unit[Any]:
         """As `_writer`, for one block that joins no group."""
@@ -409,7 +409,7 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         store = self._open_store
         if store.readonly:
             store.refuse_write()
-        return unit_of(self._writers, SchemaWriter(store, write=True), self._schema, self._storages)
+        return unit_of(self._writers, WriteTransaction(store, write=True), self._schema, self._storages)
 
     def begin(
         self, write: bool = False, buffers: bool = False, stats: Optional[TransactionStats] = None

@@ -7,7 +7,6 @@ import sys
 from typing import Any, Optional, TypeVar, overload
 
 from ..engines import Durability
-from ..late import load_with_true_times
 from ..numeric import checked_seconds, is_number
 from ..schema.schema import Schema
 from ..shown import NotGiven, refuse_options
@@ -158,6 +157,8 @@ def open(
         raise ValueError("drop_indexes=True changes the file: it takes a schema, and neither readonly nor create=False")
     location = _checked_location(path, schema)
     if "freezegun" in sys.modules:
+        from ..frozentime import load_with_true_times  # late: for tests only
+
         load_with_true_times()
     options = openstores.checked_options(
         location, readonly=readonly, maxsize=maxsize, durability=durability,

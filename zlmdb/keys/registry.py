@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, get_args, get_origin
 from uuid import UUID
 
-from ..late import FROZEN, is_of_freezegun
 from ..shown import shortened
 from .base import KeyCodec
 from .choices import enum_key, literal_key
@@ -98,6 +97,8 @@ def codec_of(annotation: Any) -> KeyCodec[Any]:
         plain = _by_class(annotation)
     if plain is None:
         shown = annotation.__name__ if isinstance(annotation, type) else repr(annotation)
+        from ..frozentime import FROZEN, is_of_freezegun  # late: for this error only
+
         if isinstance(annotation, type) and is_of_freezegun(annotation):
             raise TypeError(f"{shown} is not a key type: {FROZEN}")
         raise TypeError(f"{shown} is not a key type; there are {_SUPPORTED}{_advice(annotation)}")

@@ -45,11 +45,8 @@ def attach(
     if found.former:
         created = create
         contents = change.rename(contents, found.former, create=create, rename=rename and not store.readonly)
-    lacking = shapes = False
-    if create:
-        for declared in found.fitting:
-            lacking = lacking or lacks(contents.slots.get(declared.name), declared, drop_indexes)
-    if lacking:
+    shapes = False
+    if create and change.is_needed(contents):
         if change.is_urgent(contents):
             if whole and contents.slots and not migrating:
                 from .renamedtables import tell_left_behind  # late: a file lacks something once
@@ -156,6 +153,10 @@ class _Change(NamedTuple):
             return change_contents(self.store, partial(rename_tables, self.catalogue, former), self.timeout)
         kept = {name: slot for name, slot in contents.slots.items() if name not in former}
         return contents._replace(slots={**kept, **{new: contents.slots[old] for old, new in former.items()}})
+
+    def is_needed(self, contents: Contents) -> bool:
+        """Whether the file lacks something."""
+        return any(lacks(contents.slots.get(one.name), one, self.drop_indexes) for one in self.declarations)
 
     def is_urgent(self, contents: Contents) -> bool:
         """Whether the tables cannot be used before the file has what it lacks."""

@@ -174,8 +174,7 @@ class _Builder:
                 slot.building[name] = met
             else:
                 del slot.building[name]
-        with self._catalogue.batch(txn):
-            self._catalogue.write(txn, slot)
+        self._catalogue.write(txn, slot)
         total = int(txn.stat(handle)["entries"]) if storage.alone else None
         return _Step(", ".join([part.storage.full_name for part in parts]), records, total, not slot.building)
 
@@ -197,8 +196,7 @@ class _Builder:
                 names, slot = unfinished(slot, declared), slot.copy()
                 for name in names:
                     links = "link" in remove_index(self._catalogue, slot, name, txn, open_space) or links
-                with self._catalogue.batch(txn):
-                    self._catalogue.write(txn, slot)
+                self._catalogue.write(txn, slot)
         if links:
             record_links(self._catalogue, txn, self._catalogue.read(txn))
 

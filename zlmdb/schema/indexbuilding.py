@@ -29,7 +29,7 @@ def build_index(making: FileChange, declared: Declaration, name: str) -> None:
 
     If there are many, this is only begun, and `indexbatches` does it.
     """
-    store, catalogue, slots, txn, open_space = making[:5]
+    catalogue, slots, txn, open_space = making.catalogue, making.slots, making.txn, making.open_space
     slot = slots[declared.name]
     slot.building.pop(name, None)
     definition = dict(declared.definitions[name])
@@ -44,7 +44,7 @@ def build_index(making: FileChange, declared: Declaration, name: str) -> None:
         catalogue.add_index(txn, slots, slot, name, definition)
         # A program that knew an index of this name before may have written entries.
         empty_index(catalogue, slot, name, txn, open_space)
-    storage = storage_of(store, catalogue, slots, declared)
+    storage = storage_of(making.store, catalogue, slots, declared)
     storage.steady = is_steady(slot)
     index = next(index for index in storage.indexes if index.name == name)
     handle = open_handle(index.storage.space, open_space)
@@ -120,8 +120,7 @@ def drop_index(store: Store, table: str, index: str, timeout: Optional[float]) -
                 f"no index {index!r} of table {table!r} in the file: there are {', '.join(slot.indexes) or 'none'}"
             )
         is_link = "link" in remove_index(catalogue, slot, index, txn, open_space)
-        with catalogue.batch(txn):
-            catalogue.write(txn, slot)
+        catalogue.write(txn, slot)
         if is_link:
             record_links(catalogue, txn, catalogue.read(txn))
 

@@ -407,23 +407,9 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
         ) from error
     for name, hint in hints.items():
         cls: Any = get_origin(hint) or hint
-        if cls is ClassVar:
+        if cls is ClassVar or (name.startswith("_") and not is_table(cls)):
             continue
-        if name.startswith("_"):
-            if is_table(cls):
-                raise TypeError(
-                    f"{schema.__name__}.{name} is annotated with a table, and names of tables do not begin with an "
-                    f"underscore: rename it, {name.lstrip('_')}: {cls.__name__}"
-                )
-            continue
-        if not is_table(cls):
-            raise TypeError(
-                f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with a "
-                f"subclass of zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
-            )
-        why = reserved.refused(name, reserved.TABLES)
-        if why:
-            raise TypeError(f"{schema.__name__}.{name}: a table cannot be called {name!r}, {why}: rename it")
+        _check_annotation(schema, name, hint, cls)
         if not issubclass(cls, Table):
             parts: dict[str, tuple[type[Table[Any, Any]], Declaration]] = cls._parts(hint, name, localns)
             setattr(schema, name, _Several(name, cls, parts))
@@ -441,6 +427,23 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
                 resolve(schema.__name__, found)
                 return found
     return found
+
+
+def _check_annotation(schema: type[Schema], name: str, hint: Any, cls: Any) -> None:
+    """Raise `TypeError` unless *hint*, of the class *cls*, is a table, and *name* a name for one."""
+    if not is_table(cls):
+        raise TypeError(
+            f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with a "
+            f"subclass of zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
+        )
+    if name.startswith("_"):
+        raise TypeError(
+            f"{schema.__name__}.{name} is annotated with a table, and names of tables do not begin with an "
+            f"underscore: rename it, {name.lstrip('_')}: {cls.__name__}"
+        )
+    why = reserved.refused(name, reserved.TABLES)
+    if why:
+        raise TypeError(f"{schema.__name__}.{name}: a table cannot be called {name!r}, {why}: rename it")
 
 
 def is_table(cls: Any) -> bool:

@@ -9,10 +9,11 @@ from ..keys import KeyCodec
 from ..store.catalogue import Catalogue
 from ..store.slots import Keyspace, Slot
 from ..store.store import Store
+from ..tables.indexstorage import IndexStorage
 from ..tables.storage import FileIndexes, Storage
 from ..values.base import Serializer
 from .comparison import outdated_indexes
-from .declaration import Declaration
+from .declaration import Declaration, IndexForm
 from .indexfinder import IndexFinder
 from .verdict import Verdict, verdict
 
@@ -43,26 +44,9 @@ def storage_of(
     storage.alone = not keyspace.prefix
     storage.model = declared.model, declared.names
     storage.key_type = declared.key_type
-    for name, index in declared.indexes.items():
-        if name not in known:
-            continue
-        adopted = index.adopts is not None
-        index_keyspace = catalogue.index_keyspace(slot, name)
-        storage.indexes.append(
-            index.storage(
-                name,
-                entries_storage(storage, name, store, index_keyspace, index.key, unique=index.unique, adopted=adopted),
-                unique=index.unique,
-                get_key=index.get_key,
-                primary=None if index.unique else key,
-                adopted=adopted,
-                enforced=not adopted,
-                field=index.field,
-                as_stored=index.as_stored,
-                definition=index.definition,
-                where=index.where,
-            )
-        )
+    for name, form in declared.indexes.items():
+        if name in known:
+            storage.indexes.append(_index_storage(storage, name, form, store, catalogue.index_keyspace(slot, name)))
     if declared.expiry is not None:
         from ..tables.expiring import Kinds  # late: in many programs nothing expires
         from ..tables.expiry import INDEX as EXPIRES
@@ -74,6 +58,26 @@ def storage_of(
     storage.find_indexes = IndexFinder(store, catalogue, slot, known, declared)
     storage.file_indexes = storage.find_indexes.first
     return storage
+
+
+def _index_storage(
+    table: Storage[Any, Any], name: str, form: IndexForm, store: Store, keyspace: Keyspace
+) -> IndexStorage:
+    """How the file stores the declared index *name* of *table*, with its entries in *keyspace*."""
+    adopted = form.adopts is not None
+    return form.storage(
+        name,
+        entries_storage(table, name, store, keyspace, form.key, unique=form.unique, adopted=adopted),
+        unique=form.unique,
+        get_key=form.get_key,
+        primary=None if form.unique else table.key,
+        adopted=adopted,
+        enforced=not adopted,
+        field=form.field,
+        as_stored=form.as_stored,
+        definition=form.definition,
+        where=form.where,
+    )
 
 
 def entries_storage(

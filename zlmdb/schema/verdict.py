@@ -30,14 +30,12 @@ FITS = Verdict()
 """The program and the file agree."""
 
 
-def verdict(slot: Optional[Slot], declared: Declaration, *, opening: bool) -> Verdict:
-    """What a program with the declaration *declared* may do with the table *slot*, None if the file has none.
+def verdict(slot: Slot, declared: Declaration, *, opening: bool) -> Verdict:
+    """What a program with the declaration *declared* may do with the table *slot*.
 
     *opening*: the program opens the file to write, and may change it. Otherwise a table of another shape cannot be
     written.
     """
-    if slot is None:
-        return FITS
     found = FITS
     if not declared.vouched and (slot.unsettled is not None or slot.fields != declared.described):
         from .changedshape import of_changed_shape  # late: most programs have the shapes of their files

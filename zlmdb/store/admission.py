@@ -15,7 +15,7 @@ from .. import errors
 from ..engines import Environment
 from ..shown import shown_path
 from .environment import OpenEnvironment
-from .readers import in_use_error, shown_with_origin
+from .readers import refuse_open
 
 
 class Closing:
@@ -56,9 +56,7 @@ class Closing:
 
     def check(self, when: str = "", thread: Optional[int] = None) -> None:
         """Raise `DatabaseInUse` if transactions are open, of all threads, or of one *thread*."""
-        in_use = [shown_with_origin(live) for live in self._in_use(thread)]  # texts: see `OpenEnvironment`
-        if in_use:
-            raise in_use_error(self._opened.engine.path, in_use, when)
+        refuse_open(self._opened.engine.path, self._in_use(thread), when)
 
     def is_over(self) -> bool:
         """Whether nothing is open any more."""

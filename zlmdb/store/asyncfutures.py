@@ -2,7 +2,7 @@
 
 Where a function cannot run before its own task goes on, the task gets an error and does not wait for ever. Its block
 is open, and the block waits, perhaps by way of other futures, for the function. Once in a second the loop looks for
-that, see `knots`. Then it also tells what a lost call has left untold.
+that, see `deadlocks`. Then it also tells what a lost call has left untold.
 """
 
 from __future__ import annotations
@@ -69,16 +69,14 @@ class Desks:
     def desk(self, loop: AbstractEventLoop) -> Desk:
         """The desk of the running *loop*."""
         known = self.by_loop.get(id(loop))
-        return (None if known is None else known()) or self.add(loop)
-
-    def add(self, loop: AbstractEventLoop) -> Desk:
-        """The desk of the running *loop*, which has none."""
-        for number, known in list(self.by_loop.items()):
-            if known() is None:
-                self.by_loop.pop(number, None)
-        desk = Desk(self, loop)
-        self.by_loop[id(loop)] = ref(desk)
-        desk.watch()
+        desk = None if known is None else known()
+        if desk is None:
+            for number, one in list(self.by_loop.items()):
+                if one() is None:
+                    self.by_loop.pop(number, None)
+            desk = Desk(self, loop)
+            self.by_loop[id(loop)] = ref(desk)
+            desk.watch()
         return desk
 
     def awaited(self, kept: bool) -> Awaited:
@@ -122,7 +120,7 @@ class Desk:
         self.watch()
         _arrived(self.outcomes)
         if waiting and queues.is_kept():
-            from .knots import waits_for_itself  # late: hardly any program has one
+            from .deadlocks import waits_for_itself  # late: hardly any program has one
 
             holder = queues._writer.holder_here()
             for member in waiting:

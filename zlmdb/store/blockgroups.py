@@ -34,9 +34,10 @@ from .. import errors
 from ..locks import monotonic as _clock
 from ..log import log
 from .blocks import COUNTS_REFERENCES
-from .holds import NEVER_SO_MANY, Gathering, Hold, is_stopped, taken_lock, wake, wake_some, withdraw
+from .holds import Hold, is_stopped
 from .processlock import PATIENCE
 from .store import Store
+from .waking import NEVER_SO_MANY, Gathering, taken_lock, wake, wake_some, withdraw
 from .writerlock import WriterLock
 
 _LOOK_AGAIN = 0.05  # seconds after which a waiting thread looks whether the other one still exists

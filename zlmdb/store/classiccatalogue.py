@@ -29,7 +29,7 @@ class ClassicCatalogue:
     def batch(self, txn: Transaction, last: Optional[int] = None) -> Generator[Batch, None, None]:
         """A block that writes many tables in *txn*: definitions that share a record are written at its end, together.
 
-        If the *last* slot number in use is known, it is not read.
+        Until then, those of before are read. If the *last* slot number in use is known, it is not read.
         """
         batch = self._batch = Batch(txn, last)
         try:
@@ -40,7 +40,7 @@ class ClassicCatalogue:
             definitions.write(self._store, txn, batch.changed)
 
     def _batch_of(self, txn: Transaction) -> Optional[Batch]:
-        batch = self._batch  # other threads read meanwhile, in transactions of their own
+        batch = self._batch  # an interrupt may have left that of another transaction
         return batch if batch is not None and batch.txn is txn else None
 
     def read(self, txn: Transaction) -> dict[str, Slot]:
@@ -74,17 +74,12 @@ class ClassicCatalogue:
         defined: dict[str, dict[str, Any]] = {}
         for key, record in records.items():
             defined.update(definitions.decode(self._store, key, record))
-        batch = self._batch_of(txn)
-        if batch is not None:
-            for name, definition in batch.changed.items():
-                defined.pop(name, None)
-                defined.update({} if definition is None else {name: definition})
         return records, defined, numbers
 
     def slot(self, txn: Transaction, name: str, number: int = 0) -> Optional[Slot]:
         """The table *name*, or None. *number* was its slot; it may have changed, or be 0 for one that is not known."""
         data = None if number == 0 else txn.get(_OF_SLOT_0 + slot_prefix(number))
-        record = {} if data is None or self._batch_of(txn) is not None else layout.metadata(data)
+        record = {} if data is None else layout.metadata(data)
         oid = str(record.get("oid"))
         if oid != name and oid != str(uuid_of(name)):
             return self.read(txn).get(name)

@@ -18,9 +18,10 @@ from ..locks import monotonic
 from ..log import log
 from ..namedtuples import NamedTuple
 from ..shown import shown_path
+from .holds import is_stopped
 from .live import LiveTransactions
 from .maintenance import Maintenance, Quiet
-from .readers import Ages, in_use_error, shown_with_origin
+from .readers import Ages, refuse_open
 from .writerlock import Claim, WriterLock
 
 READERS_PATIENCE = 10.0
@@ -156,9 +157,9 @@ class OpenEnvironment(Maintenance):
 
     # -- transactions of the engine ------------------------------------------------------------------------------------
 
-    def writing(self, timeout: Optional[float]) -> Writing:
+    def writing(self, timeout: Optional[float]) -> WriterBlock:
         """A block in which this thread is the writer of the file."""
-        return Writing(self, timeout)
+        return WriterBlock(self, timeout)
 
     def begin(
         self, *, write: bool = False, buffers: bool = False, who: object, held: Optional[list[Transaction]] = None
@@ -433,7 +434,9 @@ class OpenEnvironment(Maintenance):
                 self.users = 0  # a thread that comes late finds the database closed, and does not open it anew
             if env is not None:
                 self.writer.path = None  # a thread that comes late does not open the lock file again
-                env.close()
+                # py-lmdb would wait for a thread that Python has stopped in a call of it. The system closes the file.
+                if not is_stopped():
+                    env.close()
                 self.engine.closed()
                 self.writer.close()
         except BaseException:  # an interrupt, perhaps: to close again does the rest
@@ -445,11 +448,8 @@ class OpenEnvironment(Maintenance):
         """Raise `DatabaseInUse` when transactions are open."""
         if self.closing is not None:
             self.closing.check()
-            return
-        # Texts, as objects would keep the transaction open.
-        in_use = [shown_with_origin(live) for live in self.live.alive() if live.active]
-        if in_use:
-            raise in_use_error(self.engine.path, in_use)
+        else:
+            refuse_open(self.engine.path, [live for live in self.live.alive() if live.active])
 
     def in_child(self) -> None:
         """Drop, without closing, what the parent process had open: closing would free the parent's reader slots."""
@@ -465,7 +465,7 @@ class OpenEnvironment(Maintenance):
         self.engine.in_child(env)
 
 
-class Writing(Claim):
+class WriterBlock(Claim):
     """Holds the writer lock for a block; *held* has the engine's transaction that is open in it, if any."""
 
     def __init__(self, opened: OpenEnvironment, timeout: Optional[float]) -> None:

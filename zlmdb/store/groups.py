@@ -29,11 +29,12 @@ from .. import errors
 from ..locks import monotonic as _clock
 from . import programend
 from .futures import Submitted
-from .holds import Gathering, is_stopped, refuse_to_wait, taken_lock, wake, wake_some, withdraw
+from .holds import is_stopped, refuse_to_wait
 from .members import Member, Own, Runs, any_of, cancelled, is_own
 from .results import BODIES, refuse_body
 from .store import Store
 from .transactionstate import undone
+from .waking import Gathering, taken_lock, wake, wake_some, withdraw
 from .writerlock import Claim, WriterLock
 
 if TYPE_CHECKING:
@@ -474,10 +475,8 @@ class Groups:
 
     def _deliver(self, member: Member, outcome: Any) -> None:
         """Tell the future of *member* what *outcome*, an exception, a function, or `_STORED`, gives; once."""
-        future = member.future
+        future: Any = member.future  # whatever is submitted has one
         if self._submitted.pop(member, None) is None:  # another thread has told it
-            return
-        if future is None:
             return
         if not member.begun and not future.set_running_or_notify_cancel():
             return

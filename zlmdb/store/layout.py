@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, Optional, Protocol, TypeVar
+from typing import Any, Literal, Optional, TypeVar
 
 from .. import errors
 from ..engines import Engine, Environment, Handle, Transaction
 from ..namedtuples import NamedTuple
+from ..protocols import Protocol
 from ..shown import shortened
 
 Layout = Literal["tables", "classic", "raw"]
@@ -184,11 +185,10 @@ def slot_records(txn: Transaction) -> Iterator[tuple[int, dict[str, Any]]]:
 def metadata(data: bytes) -> dict[str, Any]:
     """The decoded metadata record *data*; one that is not valid reads as empty."""
     try:
-        record: Any = decode(data)
-    except ValueError:
+        found: dict[str, Any] = decode(data)
+    except errors.DecodeError:
         return {}
-    found: dict[str, Any] = record
-    return found if isinstance(record, dict) else {}
+    return found
 
 
 def encode(record: dict[str, Any]) -> bytes:

@@ -24,17 +24,13 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import struct
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Optional
 
 from .. import errors
-from ..systems import WINDOWS, fcntl, msvcrt
-
-HAS_LOCKS = sys.platform == "linux" and sys.maxsize > 1 << 32
+from ..systems import EXCLUSIVE, GET_LOCK, HAS_BYTE_LOCKS, SHARED, UNLOCKED, WINDOWS, fcntl, lock_byte, msvcrt
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EIO, errno.ESTALE, errno.EBADF)
 """The errors of a file system that has no locks, or has lost them, and of a program that has closed the file."""
@@ -53,15 +49,9 @@ WAY = 0.002
 """Seconds for which others are given way, longer than one that waits sleeps between two looks at first."""
 
 _HERE, _ALONE, _FILE = 64, 65, 66  # bytes, beyond the end of the file, that are locked
-_GET, _SET = 36, 37  # F_OFD_GETLK and F_OFD_SETLK, for which Python 3.9 on PyPy has no names
-_SHARED, _EXCLUSIVE, _NONE = (0, 1, 2)  # F_RDLCK, F_WRLCK, F_UNLCK
-_LOCK = struct.Struct("hhqqi4x")  # struct flock: kind, whence, start, length, process
-_BE_HERE = _LOCK.pack(_SHARED, os.SEEK_SET, _HERE, 1, 0)
-_IS_ALONE = _LOCK.pack(_EXCLUSIVE, os.SEEK_SET, _ALONE, 1, 0)
-_FREE = struct.pack("h", _NONE)
 
 
-def _lock_byte(file: int, operation: int) -> None:
+def _flock(file: int, operation: int) -> None:
     """What `fcntl.flock` does, for Windows: with *operation* `UNLOCK` nothing is done where there is no lock."""
     os.lseek(file, _FILE, os.SEEK_SET)
     try:
@@ -78,7 +68,7 @@ def _lock_byte(file: int, operation: int) -> None:
         raise BlockingIOError(*error.args) from None
 
 
-flock: Any = getattr(fcntl, "flock", _lock_byte)
+flock: Any = getattr(fcntl, "flock", _flock)
 """Locks an open file, or raises `BlockingIOError` where another process has it: ``flock(file, TRY)``."""
 TRY: int = getattr(fcntl, "LOCK_EX", 1) | getattr(fcntl, "LOCK_NB", 0)
 UNLOCK: int = getattr(fcntl, "LOCK_UN", 0)
@@ -97,14 +87,6 @@ def _write_at(file: int, data: bytes, at: int) -> int:
 # Windows has none. There is one position in a file, but also one thread at a time that comes here.
 read_at: Callable[[int, int, int], bytes] = getattr(os, "pread", _read_at)
 write_at: Callable[[int, bytes, int], int] = getattr(os, "pwrite", _write_at)
-
-
-def _lock(file: int, kind: int, byte: int, command: int = _SET) -> int:
-    """Lock or unlock a *byte*, or ask for a lock that is in the way of that; the kind that the system answers.
-
-    Raises `BlockingIOError` or `PermissionError` if another process has it.
-    """
-    return _LOCK.unpack(fcntl.fcntl(file, command, _LOCK.pack(kind, os.SEEK_SET, byte, 1, 0)))[0]
 
 
 def make_room(file: int) -> mmap.mmap:
@@ -158,12 +140,11 @@ def is_at(file: int, path: str) -> bool:
 
 def enter(file: int) -> Optional[bool]:
     """Say that this process is here. Whether another one is alone, or may be; None where there are no such locks."""
-    if not HAS_LOCKS:
+    if not HAS_BYTE_LOCKS:
         return None
-    try:  # as the functions below, with fewer calls, since each opening of a file does this
-        fcntl.fcntl(file, _SET, _BE_HERE)
-        found: bytes = fcntl.fcntl(file, _GET, _IS_ALONE)
-        return found[:2] != _FREE
+    try:
+        lock_byte(file, SHARED, _HERE)
+        return is_one_alone(file)
     except OSError:
         return None
 
@@ -171,9 +152,9 @@ def enter(file: int) -> Optional[bool]:
 def be_alone(file: int, memory: mmap.mmap) -> bool:
     """Whether this process, which has entered, is alone: from now on until it sees `OTHERS`."""
     try:
-        _lock(file, _EXCLUSIVE, _ALONE)
+        lock_byte(file, EXCLUSIVE, _ALONE)
         memory[BUSY] = memory[OTHERS] = 0  # before it looks: who comes after that says so again
-        if _lock(file, _EXCLUSIVE, _HERE, _GET) == _NONE:
+        if lock_byte(file, EXCLUSIVE, _HERE, GET_LOCK) == UNLOCKED:
             return True
     except OSError:  # another one has the lock
         pass
@@ -187,12 +168,12 @@ def be_alone(file: int, memory: mmap.mmap) -> bool:
 def end_alone(file: int) -> None:
     """Go back to the ordinary lock, while not busy."""
     with suppress(OSError):
-        _lock(file, _NONE, _ALONE)
+        lock_byte(file, UNLOCKED, _ALONE)
 
 
 def is_one_alone(file: int) -> bool:
     """Whether another process is alone, or just finds out whether it is."""
-    return _lock(file, _EXCLUSIVE, _ALONE, _GET) != _NONE
+    return lock_byte(file, EXCLUSIVE, _ALONE, GET_LOCK) != UNLOCKED
 
 
 def interrupt(file: int) -> None:

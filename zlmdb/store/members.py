@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from ..handlers import code_of
 from ..locks import monotonic as _clock
 from ..protocols import Protocol
-from .holds import wake
 from .results import BODIES, refuse_body
 from .transaction import committed
+from .waking import wake
 
 if TYPE_CHECKING:
     from .asyncfutures import Awaited

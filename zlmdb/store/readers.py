@@ -78,16 +78,19 @@ class Ages:
         )  # fmt: skip
 
 
-def in_use_error(path: Optional[str], in_use: list[str], when: str = "") -> errors.DatabaseInUse:
-    """The error of a database that cannot be closed, as the transactions *in_use* are open."""
-    shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
-    return errors.DatabaseInUse(
-        f"the database {shown_path(path)} has open transactions{when} ({len(in_use)}): [{shown}]; "
-        "end them before close()"
-    )
+def refuse_open(path: Optional[str], transactions: list[Any], when: str = "") -> None:
+    """Raise `DatabaseInUse` if there are *transactions*, whose being open keeps the database from being closed."""
+    in_use = [_shown_with_origin(one) for one in transactions]
+    del transactions  # the traceback keeps this frame, and would keep them open
+    if in_use:
+        shown = ", ".join(in_use[:_SHOWN]) + (", ..." if len(in_use) > _SHOWN else "")
+        raise errors.DatabaseInUse(
+            f"the database {shown_path(path)} has open transactions{when} ({len(in_use)}): [{shown}]; "
+            "end them before close()"
+        )
 
 
-def shown_with_origin(transaction: Any) -> str:
+def _shown_with_origin(transaction: Any) -> str:
     """A transaction with the line that began it, as far as that is known."""
     if getattr(transaction, "_opener", None) is None or not transaction.active:
         return repr(transaction)

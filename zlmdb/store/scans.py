@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from typing import Any, Optional, Protocol
+from typing import Any, Optional
 
 from ..namedtuples import NamedTuple
+from ..protocols import Protocol
 
 
 class Written(NamedTuple):

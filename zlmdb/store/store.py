@@ -95,14 +95,18 @@ class Store(OpenEnvironment):
             self._looked_up(partial(layout.refuse_ours, self.engine), timeout)
             return
         self._refuse_foreign(slots_expected)
-        found: Optional[Layout] = self._looked_up(
-            lambda env: layout.recognise(self.engine, env, slots_expected=slots_expected), timeout
-        )
-        if found is not None:
-            self.set_layout(found)
-            self.open_spaces(self.traits.spaces, timeout=timeout)
-        elif not self.readonly and not self.change(self._write_layout, timeout=timeout):
+        is_new = not self._looked_up(partial(self._recognise, slots_expected), timeout)
+        if is_new and not self.readonly and not self.change(self._write_layout, timeout=timeout):
             self.prepare(slots_expected=slots_expected, timeout=timeout)
+
+    def _recognise(self, slots_expected: bool, env: Environment) -> bool:
+        """Take over the layout of the file, and open the spaces that it has with that; False for a new file."""
+        found = layout.recognise(self.engine, env, slots_expected=slots_expected)
+        if found is None:
+            return False
+        self.set_layout(found)
+        self._publish_existing(self.traits.spaces, env)
+        return True
 
     def _refuse_foreign(self, slots_expected: bool) -> None:
         """Refuse the file of another program before the first writer makes its lock file beside it."""

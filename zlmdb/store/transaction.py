@@ -63,7 +63,7 @@ class Transaction(TransactionEnd, RawRecords):
 
     PUT, DEL = 1, 2  # for programs of zlmdb <= 26
     _join = staticmethod(_join)
-    _brief = False  # it lasts for one operation only, and nobody can forget it
+    _brief = False  # whether it lasts for one operation only, so that nobody can forget it
 
     # -- begin and end --------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class Transaction(TransactionEnd, RawRecords):
         """Begin, as ``with`` does. Raises `ReadonlyDatabase`, `NestedTransaction`, `WriterTimeout`."""
         if self._raw is not None:
             raise errors.DatabaseInUse(f"{self!r} has begun already: use a new transaction, or txn.savepoint()")
-        # A line number takes longer to find than a transaction to begin.
+        # Not the line itself, which takes longer to find than a transaction to begin: see `holds.origin`.
         try:
             caller = _getframe(2)  # of the with statement
         except ValueError:  # called from C, by no function of Python
@@ -189,15 +189,16 @@ class Transaction(TransactionEnd, RawRecords):
         try:
             if self._puts and self._store.limited:
                 self._require_room(raw)
-            if self._turn is None and (self._puts or self._dels) and self._era is not None:
-                self._store.goes_on()
             if self._turn is not None:
                 self._merge_turn(raw)
-            elif self._told is None:
-                raw.commit()
             else:
-                with undisturbed:  # else a signal could come between the commit and what is told
-                    self._told.extend(map(_COMMIT, (raw,)))
+                if (self._puts or self._dels) and self._era is not None:
+                    self._store.goes_on()
+                if self._told is None:
+                    raw.commit()
+                else:
+                    with undisturbed:  # else a signal could come between the commit and what is told
+                        self._told.extend(map(_COMMIT, (raw,)))
         except BaseException as error:  # also what a signal raises when it came while the disk was at work
             self._commit_failed(raw, error)
         if self._turn is not None:

@@ -19,9 +19,10 @@ from ..locks import monotonic as _clock
 from ..log import log
 from . import lockfile
 from .blocks import BlockExit, Leave, is_over, was_kept
-from .holds import Hold, Holder, begun_at, is_alive, nested, refuse_to_wait, wake
+from .holds import Hold, Holder, begun_at, is_alive, nested, refuse_to_wait
 from .lockfile import BUSY, NAME_SIZE, NO_LOCKS, OTHERS, TRY, UNLOCK, WANTED, flock
 from .processlock import LONGEST_PAUSE, PATIENCE, ProcessLock
+from .waking import wake
 
 if TYPE_CHECKING:
     from typing_extensions import Self

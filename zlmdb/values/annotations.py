@@ -13,7 +13,6 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Callable, Literal, Optional, TypeVar
 
-from ..late import FROZEN, is_of_freezegun
 from ..typeargs import UNIONS, filled, nested_types, own_names, type_hints
 from .base import is_a, is_free, show, typename
 from .flat.markers import Id
@@ -281,6 +280,8 @@ def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:
     """The record of the model class *cls*, and its fields."""
     found = model_class(cls, where)
     if found is None:
+        from ..frozentime import FROZEN, is_of_freezegun  # late: for this error only
+
         if is_of_freezegun(cls):
             raise TypeError(f"{where}: {typename(cls)} cannot be stored: {FROZEN}")
         raise TypeError(

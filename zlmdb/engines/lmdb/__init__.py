@@ -1,1 +1,1 @@
-"""The LMDB engine: one noun a module; `engine` has the engine itself, `pages` and `structure` read its data file."""
+"""The LMDB engine: `engine` has the engine itself; `pages`, `openable` and `structure` read its data file."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, Optional
 
 from ... import errors
-from ...directories import NO_ROOM as NO_ROOM
+from ...directories import NO_ROOM
 
 _READER, _HEAD = 64, 128  # bytes of the lock file on 64-bit systems; where they are more, the rest stays a hole
 _FIRST = 4096

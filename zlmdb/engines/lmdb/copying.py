@@ -10,10 +10,11 @@ from typing import Optional
 
 import lmdb
 
+from ...directories import NO_ROOM
 from ..engine import Told
 from .roots import copy_pages, finish_copy
 
-_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_UNWRITTEN = (*NO_ROOM, errno.EIO)
 _PAUSE = 0.1  # seconds between two reports of progress
 
 

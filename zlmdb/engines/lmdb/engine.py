@@ -17,12 +17,12 @@ from typing import Any, Optional
 import lmdb
 
 from ... import errors
-from ...directories import make_directory
+from ...directories import NO_ROOM, make_directory
 from ...log import log
 from ...systems import keep_standard_streams
 from ..engine import Told, known_options
 from ..environment import Handle
-from . import manyspaces, mapsize, presence, rollback, room, structure
+from . import manyspaces, mapsize, openable, presence, readertable, rollback, room
 from .access import (
     identity_of,
     open_to_read,
@@ -32,7 +32,7 @@ from .access import (
     require_regular,
     require_same,
 )
-from .allocated import NO_ROOM, allocate, allocate_locks
+from .allocated import allocate, allocate_locks
 from .copying import copy_compact, copy_whole
 from .damaged import LmdbRemains
 from .errors import MAX_READERS, MAX_TABLES, NO_SPACE, translate
@@ -130,6 +130,8 @@ class LmdbEngine:
 
     def verify(self, file: str, told: Optional[Told] = None) -> list[str]:
         """What is wrong with the pages of the data file *file*, which is read without LMDB."""
+        from . import structure  # late: few programs look at all pages
+
         return structure.check(file, told)
 
     @contextmanager
@@ -148,17 +150,7 @@ class LmdbEngine:
         """A new environment, *readonly* if only for now. Reserves address space when no maximum size is given."""
         path, options = self.path, self.options._replace(readonly=True) if readonly else self.options
         new = not os.path.exists(self.file)
-        if new:
-            require_permitted(self.file)
-        if new and (options.readonly or not self.create):
-            raise FileNotFoundError(
-                f"no database at {path!r}: check the path, or open it writable with a schema (and create=True) "
-                "to make it"
-            )
-        entries = 0
-        if not new:
-            require_regular(self.file)
-            entries = structure.check_opening(self.file, self.lock_file, self.create and not options.readonly)
+        entries = self._look_at_file(new, creates=self.create and not options.readonly)
         if self._env_path not in _local:
             _local[self._env_path] = look_at(self.file)
         self.is_local = _local[self._env_path]
@@ -172,27 +164,40 @@ class LmdbEngine:
             self._size, self._reserved = mapsize.map_size(self.file)
         else:
             self._size, self._reserved = self._limited_size(options.maxsize), 0
+        env: Optional[lmdb.Environment] = None
         try:
             env = self._open(keywords)
+            self._opened, self._locked = self.identity(), identity_of(self.lock_file) if options.lock else None
+            found = self.file_version(env)
+            if options.lib_version not in (None, found):
+                raise ValueError(
+                    f"{path!r} has the LMDB {found} format, lib_version={options.lib_version!r} was asked for: leave "
+                    f"it out"
+                )
+            if options.writemap:
+                self._allocate()
+            return env
         except BaseException:
             self.closed()
-            raise
-        self._opened, self._locked = self.identity(), identity_of(self.lock_file) if options.lock else None
-        found = self.file_version(env)
-        if options.lib_version not in (None, found):
-            self.closed()
-            env.close()
-            raise ValueError(
-                f"{path!r} has the LMDB {found} format, lib_version={options.lib_version!r} was asked for: leave it out"
-            )
-        if options.writemap:
-            try:
-                self._allocate()
-            except BaseException:
-                self.closed()
+            if env is not None:
                 env.close()
-                raise
-        return env
+            raise
+
+    def _look_at_file(self, new: bool, *, creates: bool) -> int:
+        """The number of entries of the main database, 0 of a *new* file.
+
+        Raises `FileNotFoundError` where there is no file and this one *creates* none, and as `openable.check_opening`.
+        """
+        if not new:
+            require_regular(self.file)
+            return openable.check_opening(self.file, self.lock_file, creates)
+        require_permitted(self.file)
+        if not creates:
+            raise FileNotFoundError(
+                f"no database at {self.path!r}: check the path, or open it writable with a schema (and create=True) "
+                f"to make it"
+            )
+        return 0
 
     def require_reader(self) -> None:
         """Raise `ReadonlyDatabase` where this user may not lock the file while it reads, and others may write to it."""
@@ -210,7 +215,7 @@ class LmdbEngine:
         presence.require_open(self._present, self._opened, self.path)
         if self._locked is not None:
             require_same(self.path, self.lock_file, self._locked, identity_of(self.lock_file))
-        structure.check_length(self.file)
+        openable.check_length(self.file)
 
     def _allocate(self) -> None:
         """Give the file all the room that it may need: writing to a map on a full disk would kill the process."""
@@ -361,12 +366,7 @@ class LmdbEngine:
 
     def readers(self, env: lmdb.Environment) -> list[tuple[int, Optional[int]]]:
         """LMDB's table of readers."""
-        found: list[tuple[int, Optional[int]]] = []
-        for line in env.readers().splitlines()[1:]:
-            if line.strip():
-                pid, _, snapshot = line.split()
-                found.append((int(pid), None if snapshot == "-" else int(snapshot)))
-        return found
+        return readertable.slots(env)
 
     def clear_readers(self, env: lmdb.Environment) -> int:
         """Free the slots of readers whose processes were killed; how many."""

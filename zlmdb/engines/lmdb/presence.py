@@ -15,8 +15,6 @@ locks on the same bytes that belong to an open file, and stay.
 from __future__ import annotations
 
 import os
-import struct
-import sys
 import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -26,11 +24,9 @@ import lmdb
 
 from ... import errors
 from ...handlers import close_files
-from ...systems import fcntl
+from ...systems import HAS_BYTE_LOCKS, SHARED, UNLOCKED, fcntl, lock_byte
 
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
-_SET = 37  # F_OFD_SETLK, for which Python 3.9 on PyPy has no name
-_HAS_LOCKS = sys.platform == "linux" and sys.maxsize > 1 << 32
 _IN_USE = 0  # the byte that LMDB locks while the environment is open; a process with readers locks that of its number
 
 
@@ -101,15 +97,14 @@ def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Opti
             if present is None:
                 present = Present(file)
             fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if present is not None and _HAS_LOCKS:
+        if present is not None and HAS_BYTE_LOCKS:
             with suppress(lmdb.Error):
                 env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
             present.opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
-            file_lock, number, pack = present.opened[-1], os.getpid(), struct.Struct("hhqqi4x").pack  # `struct flock`
-            fcntl.fcntl(file_lock, _SET, pack(fcntl.F_RDLCK, os.SEEK_SET, _IN_USE, 1, 0))
-            # LMDB's own lock of the second byte would be in the way.
-            fcntl.fcntl(file_lock, fcntl.F_SETLK, pack(fcntl.F_UNLCK, os.SEEK_SET, number, 1, 0))
-            fcntl.fcntl(file_lock, _SET, pack(fcntl.F_RDLCK, os.SEEK_SET, number, 1, 0))
+            file_lock, number = present.opened[-1], os.getpid()
+            lock_byte(file_lock, SHARED, _IN_USE)
+            lock_byte(file_lock, UNLOCKED, number, fcntl.F_SETLK)  # LMDB's own lock of it would be in the way
+            lock_byte(file_lock, SHARED, number)
     return present
 
 

@@ -9,6 +9,7 @@ import lmdb
 
 from ...locks import monotonic as _clock
 from ..environment import Handle
+from .readertable import slots
 
 _ABSENT = (lmdb.InvalidParameterError, lmdb.BadDbiError, lmdb.NotFoundError)
 META_PAGES = 2  # at the beginning of every file
@@ -58,5 +59,4 @@ def _used(txn: lmdb.Transaction[Any], handles: Iterable[Handle]) -> int:
 
 def _is_held_back(env: lmdb.Environment, latest: int) -> bool:
     """Whether anybody reads an older state than the *latest*, whose pages cannot be used again."""
-    snapshots = [line.split()[2] for line in env.readers().splitlines()[1:] if line.strip()]
-    return any(snapshot != "-" and int(snapshot) < latest for snapshot in snapshots)
+    return any(snapshot is not None and snapshot < latest for _, snapshot in slots(env))

@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Callable
 from typing import BinaryIO, Optional
 
 from ... import errors
-from .pages import BRANCH, FIRST_PAGE, LEAF, NO_PAGE, U64, Meta, PageFile
+from ..engine import Told
+from .pages import BRANCH, DEEPEST, FIRST_PAGE, LEAF, NO_PAGE, U64, Meta, PageFile
 
 _TRIES = 20
 _PAUSE = 0.0005  # seconds
 _BLOCK = 1 << 20
-_DEEPEST = 32
 _AT_TXNID = 24 + 104  # bytes behind the header of a meta page
 
 
@@ -74,7 +73,7 @@ def last_freed(file: PageFile, meta: Meta) -> int:
     number = meta.free.root
     if number == NO_PAGE:
         return 0
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         page = file.read(number) if FIRST_PAGE <= number <= meta.last else None
         if page is None or file.unsound(number, page, NO_PAGE) is not None:
             return NO_PAGE
@@ -147,7 +146,7 @@ def finish_copy(target: int, last: int) -> None:
             data.write(page)
 
 
-def copy_pages(path: str, target: BinaryIO, told: Callable[[int, int], object]) -> None:
+def copy_pages(path: str, target: BinaryIO, told: Told) -> None:
     """Write the newest committed state of the data file *path* to *target*, page by page, unused ones too.
 
     A read transaction has to be open meanwhile. LMDB's own copy of this kind waits for the writer, and on PyPy with a

@@ -8,17 +8,16 @@ a value that was replaced by a shorter one in the same transaction, passes, too.
 
 from __future__ import annotations
 
-import errno
-import os
 import struct
-from collections.abc import Callable, Iterable
-from itertools import repeat, takewhile
+from collections.abc import Iterable
+from itertools import repeat
 from operator import itemgetter, le
-from typing import BinaryIO, Optional
+from typing import Optional
 
 from ... import errors
+from ..engine import Told
 from .access import open_to_read, require_file
-from .nodes import Damage, Node, Nodes
+from .nodes import Damage, Node
 from .pages import (
     BEYOND,
     BIG,
@@ -40,13 +39,9 @@ from .pages import (
 from .passes import Pass
 from .roots import contradiction
 
-Told = Callable[[int, int], object]
-"""Is told how many pages were looked at, and how many there are."""
-
 _EVERY = 2048  # pages between two reports
 _BATCH = 50_000  # leaf pages that are read in the order of the file
 _RUN = 256  # pages that are read at once, where they follow each other
-_TRIES = 5  # to read the list of free pages, while others write
 
 
 def check(path: str, told: Optional[Told] = None) -> list[str]:
@@ -297,118 +292,3 @@ class _TreeCheck:
         self._overflows += count
         data = file.read(first, needed) if self._integers else None
         return None if data is None else data[file.header : file.header + node.length]
-
-
-def check_opening(path: str, lock: str, create: bool) -> int:
-    """The number of entries of the main database.
-
-    Raise `InvalidDatabase` for a file that is not LMDB's and has no *lock* file; an empty one is, if *create*.
-
-    Raise `CorruptDatabase` for a file on which LMDB would crash, or go on from a state that is not the last one.
-
-    That is when pages in use are missing at its end, or when its two meta pages cannot both be true. Reads these, and
-    the greatest number in their lists of free pages; all of the list where the file is shorter than its last page
-    number says; and more only where pages that it lacks are not in that list.
-    """
-    with open_to_read(path) as data:
-        try:
-            file = PageFile(data, path)
-        except errors.InvalidDatabase:
-            # LMDB would say so, too, but leave a new lock file beside it. It makes that one before a new data file, so
-            # where there is one, another process may be about to write the meta pages, for which LMDB waits.
-            if os.path.exists(lock) or (create and not os.fstat(data.fileno()).st_size):
-                return 0
-            raise
-        wrong = contradiction(file)
-        if wrong is not None:
-            raise errors.CorruptDatabase(
-                f"{path!r}: {wrong}: restore a backup, or take out what there is with zlmdb.Database.salvage()",
-                path=path,
-            )
-        _check_length(data, file)
-        return file.metas[0].main.entries
-
-
-def check_length(path: str) -> None:
-    """Raise `CorruptDatabase` where pages in use are missing at the end of the file. Others may write meanwhile."""
-    try:
-        data = open(path, "rb", buffering=0)  # noqa: SIM115 - only what this raises is another matter
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):  # all else goes on without a further descriptor
-            return
-        raise
-    with data:
-        try:
-            file = PageFile(data, path)
-        except errors.InvalidDatabase:
-            return
-        _check_length(data, file)
-
-
-def _check_length(data: BinaryIO, file: PageFile) -> None:
-    path, last = file.path, file.metas[0].last
-    size = data.seek(0, 2)  # now: a writer makes the file longer before it says so
-    for _ in range(_TRIES):
-        if (last + 1) * file.page_size <= size or _are_unused(file, size // file.page_size):
-            return
-        again = PageFile(data, path)
-        if again.roots == file.roots:
-            break
-        file, last, size = again, again.metas[0].last, again.size  # a writer is at work
-    wrong = [text for text in check(path) if BEYOND in text]  # the rest may be of a writer at work
-    if wrong:
-        raise errors.CorruptDatabase(
-            f"{path!r} is truncated: it has {size} bytes, its {last + 1} pages take "
-            f"{(last + 1) * file.page_size} ({wrong[0]}): restore a backup, or salvage what is left with "
-            f"zlmdb.Database.salvage()",
-            path=path,
-            size=size,
-            limit=(last + 1) * file.page_size,
-        )
-
-
-def _are_unused(file: PageFile, first: int) -> bool:
-    """Whether the list of free pages has all pages from *first* on.
-
-    LMDB does not write what a transaction allocates and frees. If that is at its end, the file stays shorter until
-    these pages are used, perhaps for long, and each program looks at it again and again: so only the list is read, and
-    of its long values the beginning, where the greatest numbers are.
-    """
-    meta, nodes, found, seen = file.metas[0], Nodes(file), set[int](), set[int]()
-    waiting = [meta.free.root]
-    try:
-        while waiting:
-            number = waiting.pop()
-            page = None if number in seen else file.read(number)
-            if page is None or file.unsound(number, page, meta.txnid) is not None:
-                return False
-            seen.add(number)
-            if file.flags(page) == BRANCH:
-                waiting += nodes.branch(page, True)[0]
-            else:
-                for node in nodes.leaf(page, True)[1]:
-                    found.update(takewhile(first.__le__, _freed(file, page, node, first)))
-    except (Damage, IndexError, struct.error):  # there is no such page, or it is written just now
-        return False
-    return len(found) == meta.last + 1 - first
-
-
-def _freed(file: PageFile, page: bytes, node: Node, least: int) -> Iterable[int]:
-    """The page numbers of a record of the list of free pages, descending; some if none is as great as *least*."""
-    start, size = node.where, node.length
-    if node.flags & BIG:
-        at, start = U64.unpack_from(page, node.where)[0], file.header
-        page = _some(file, at, 1)
-        if U64.unpack_from(page, start + 8)[0] < least:
-            return ()
-        page = _some(file, at, (start - 1 + size) // file.page_size + 1)
-    numbers: tuple[int, ...] = struct.unpack_from(f"={size // 8}Q", page, start)
-    return numbers[1:]
-
-
-def _some(file: PageFile, number: int, count: int) -> bytes:
-    """*count* pages. Raises IndexError where the file has not all of them."""
-    data = file.read(number, count)
-    if data is None:
-        raise IndexError
-    return data

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import count
-from typing import Any, NoReturn, Optional, Protocol
+from typing import Any, NoReturn, Optional
 
 # The library is untyped; `_SortedKeys` below is the part of it that we use.
 from sortedcontainers import SortedList  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 
 from ... import errors
+from ...protocols import Protocol
 
 PAGE = 4096
 stamps = count(1)

@@ -18,7 +18,7 @@ from .transactionend import MOST_KEPT
 _get_ident = threading.get_ident
 
 
-class Snapshot(Transaction):
+class SchemaRead(Transaction):
     """A `Transaction` that reads for a schema object, without the steps that it does not need.
 
     In a loop of small transactions these steps take most of the time, and each program uses the same few tables in all

@@ -17,7 +17,7 @@ from .transaction import Transaction
 _get_ident = threading.get_ident
 
 
-class SchemaWriting(Transaction):
+class SchemaWrite(Transaction):
     """A `Transaction` that writes for a schema object, without the steps that it does not need.
 
     That is, if nobody else writes and nothing else is to be done; all other cases are left to `Transaction`.
@@ -168,5 +168,5 @@ class SchemaWriting(Transaction):
         return True
 
 
-SchemaWriter: type[Transaction] = SchemaWriting if COUNTS_REFERENCES else Transaction
+WriteTransaction: type[Transaction] = SchemaWrite if COUNTS_REFERENCES else Transaction
 """Elsewhere only what `Transaction` does is sure to end."""
