@@ -36,13 +36,14 @@ from zlmdb.store import (
     pool,
     processlock,
     savepoints,
-    snapshot,
+    schemaread,
+    schemawrite,
     store,
     transaction,
     transactionend,
     transactionstate,
+    waking,
     writerlock,
-    writing,
 )
 from zlmdb.store.blocks import COUNTS_REFERENCES
 
@@ -50,7 +51,8 @@ from .interrupts import INTERRUPTS, Interrupt, interrupting, traces_instructions
 
 MODULES = (
     auto, autowrites, blocks, database, state, environment, gate, holds, live, maintenance, pool, processlock, rollback,
-    savepoints, schema, snapshot, store, transaction, transactionend, transactionstate, writerlock, writing,
+    savepoints, schema, schemaread, schemawrite, store, transaction, transactionend, transactionstate, waking,
+    writerlock,
 )  # fmt: skip
 LIFE = {module.__file__ for module in MODULES}
 

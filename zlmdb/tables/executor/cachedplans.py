@@ -106,75 +106,123 @@ def parts_of(where: Sequence[Followed]) -> list[Asking]:
 
 def _planned(selection: Selection[Any, Any], give: Give, known: Known, facts: Sequence[IndexFacts]) -> Any:
     """As `_made`, by the indexes with these *facts*."""
-    query = selection._query
-    functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
-    programs, parts = selection._table._storage.generated.loops, parts_of(query.where)
-    every = accesses(parts, facts)
-    found = _fewest(every)
-    running: Running = programs.running(selection)
-    ways: list[AccessPath] = []
-    if found and found[0].rank == 0:
-        del found[1:]
-    elif any([one.reading.links for one in functions]):
-        from .linkedpaths import cached_by_link, linked_ways  # late: few programs follow links
+    return _Planning(selection, give, known, facts).plan()
 
-        found = [one for one in found if one.terms or one.facts.where]  # that there is a link is no reason by itself
-        ways += linked_ways(parts, facts, running, query.where)
-        if len(ways) == 1 and not found and query.order is None:
-            cached = cached_by_link(ways[0], functions, query.where, give, programs)
-            if cached is not None:
-                return cached
-    ways += [way_of(one, running, query.where) for one in found]
-    if not ways:
-        ways = _either(parts, [one for one in facts if not one.where], running, query.where)
-    if not ways:
-        if query.order is not None:
-            return first_in_order(query.where, query.order, functions, give, parts, facts, running) or False
-        if not any([one.reading.links for one in query.where]):
-            return scanned(running, give)
+
+class _Planning:
+    """How the cached plan is made of a query with conditions, by the indexes with these *facts*."""
+
+    def __init__(
+        self, selection: Selection[Any, Any], give: Give, known: Known, facts: Sequence[IndexFacts]
+    ) -> None:  # fmt: skip
+        query = selection._query
+        self.give, self.known, self.facts, self.where, self.order = give, known, facts, query.where, query.order
+        self.functions = [*query.where, *([give] if isinstance(give, Followed) else [])]
+        self.programs = selection._table._storage.generated.loops
+        self.running: Running = self.programs.running(selection)
+        self.parts = parts_of(query.where)
+        self.linked = any([one.reading.links for one in query.where])
+
+    def plan(self) -> Any:
+        """The cached plan; False if there is none."""
+        every = accesses(self.parts, self.facts)
+        found = _fewest(every)
+        ways: list[AccessPath] = []
+        if found and found[0].rank == 0:
+            del found[1:]
+        elif any([one.reading.links for one in self.functions]):
+            from .linkedpaths import cached_by_link, linked_ways  # late: few programs follow links
+
+            # That there is a link is no reason by itself.
+            found = [one for one in found if one.terms or one.facts.where]
+            ways += linked_ways(self.parts, self.facts, self.running, self.where)
+            if len(ways) == 1 and not found and self.order is None:
+                cached = cached_by_link(ways[0], self.functions, self.where, self.give, self.programs)
+                if cached is not None:
+                    return cached
+        ways += [way_of(one, self.running, self.where) for one in found]
+        ways = ways or self._either()
+        if not ways:
+            return self._without_index()
+        if all([way.is_range_of_keys for way in ways]):  # it is read as any range
+            alone = len(ways) == 1 and self.order is None and not self.linked
+            return scanned(self.running, self.give, ways[0].find, beside=True) if alone else False
+        if len({way.sparse for way in ways}) > 1:  # a record that is not there means two things
+            return False
+        if self.order is None:
+            return self._by_key(ways, found)
+        return self._sorted(self.order, ways, found, every)
+
+    def _without_index(self) -> Any:
+        """As `plan`, where no index finds the records."""
+        if self.order is not None:
+            return self._first_in(self.order) or False
+        if not self.linked:
+            return scanned(self.running, self.give)
         from .cachedlinkscans import cached_by_scan  # late, as above
 
-        return cached_by_scan(facts, running, query.where, give) or False
-    linked = any([one.reading.links for one in query.where])
-    if all([way.is_range_of_keys for way in ways]):  # it is read as any range
-        alone = len(ways) == 1 and query.order is None and not linked
-        return scanned(running, give, ways[0].find, beside=True) if alone else False
-    if len({way.sparse for way in ways}) > 1:  # a record that is not there means two things
-        return False
-    alone = not any([way.of_keys for way in ways]) and not linked
-    scan = scanned(running, give, beside=True) or None if alone and query.order is None else None
-    asking = functions if query.order is None else [*functions, query.order]
-    sorts = query.order is not None
-    covered = _covered(asking, give, every if sorts else found, running, sorts=sorts)
-    each = None if query.order is None else first_of_each(query.where, query.order, parts, found, running)
-    if covered is not None and each is None:
-        if query.order is not None:
-            ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
-            return _from_entries(ordered, functions, give, running) or False
-        if len(ways) != 1:
-            return False
-        prepared = running.prepared(functions, (give,), True, running.uncolumned())
-        return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
-    if all([one.rank >= ONE_SIDED for one in found]) and len(found) == len(ways):  # each may be most of the table
-        either = _either(parts, [one for one in facts if not one.where], running, query.where, least=True)
-        ways = [*[one for one in either if one.sparse == ways[0].sparse], *ways]
-    # An index has found the records, most of which match: single fields are not looked at before, as in a scan.
-    asked = [Asked(one, node) for one in query.where for node in conjuncts(one.node)]
-    want = want_of((give,), programs, one=True)
-    if query.order is not None:
-        want = with_sort_key(query.order, want_of((ENGINE_KEYS, give), programs, one=False), programs)
-        sorting = [*query.where, query.order, *([give] if isinstance(give, Followed) else [])]
-        ordered = first_in_order(query.where, query.order, functions, give, parts, facts, running)
+        return cached_by_scan(self.facts, self.running, self.where, self.give) or False
+
+    def _by_key(self, ways: list[AccessPath], found: list[Access]) -> Any:
+        """As `plan`, of records that *ways* find, in the order of their keys."""
+        alone = not any([way.of_keys for way in ways]) and not self.linked
+        scan = scanned(self.running, self.give, beside=True) or None if alone else None
+        covered = _covered(self.functions, self.give, found, self.running, sorts=False)
+        if covered is not None:
+            if len(ways) != 1:
+                return False
+            prepared = self.running.prepared(self.functions, (self.give,), True, self.running.uncolumned())
+            return CachedCovered(ways[0], prepared, *covered, scan) if prepared.renewable else False
+        want = want_of((self.give,), self.programs, one=True)
+        prepared = Prepared(self.functions, (), self._asked(), want, self.programs)
+        return CachedPaths(self._with_either(ways, found), prepared, scan)
+
+    def _sorted(self, order: Followed, ways: list[AccessPath], found: list[Access], every: Sequence[Access]) -> Any:
+        """As `plan`, of records that *ways* find, to be put in *order*."""
+        covered = _covered([*self.functions, order], self.give, every, self.running, sorts=True)
+        each = first_of_each(self.where, order, self.parts, found, self.running)
+        ordered = self._first_in(order)
+        if covered is not None and each is None:
+            return _from_entries(ordered, self.functions, self.give, self.running) or False
+        ways = self._with_either(ways, found)
+        want = want_of((ENGINE_KEYS, self.give), self.programs, one=False)
+        want = with_sort_key(order, want, self.programs)
+        functions = [*self.where, order, *self.functions[len(self.where) :]]
         same, most = None, CAP  # the index that has just these records in order
         if ordered is not None and ordered.exact:
             same = ordered.access.facts
-            most = FEW if has_order(query.order, parts, known.facts) else CAP
+            most = FEW if has_order(order, self.parts, self.known.facts) else CAP
         alike = len(found) == len(ways) == 1 and found[0].facts is same
         return CachedSorted(
-            ways, Prepared(sorting, (), asked, want, programs), most, ordered, each, alike=alike,
+            ways, Prepared(functions, (), self._asked(), want, self.programs), most, ordered, each, alike=alike,
             covered=covered is not None,
         )  # fmt: skip
-    return CachedPaths(ways, Prepared(functions, (), asked, want, programs), scan)
+
+    def _first_in(self, order: Followed) -> Optional[CachedOrder]:
+        return first_in_order(
+            self.where, order, self.functions, self.give, self.parts, self.facts, self.running
+        )  # fmt: skip
+
+    def _asked(self) -> list[Asked]:
+        """What is asked of records that an index found.
+
+        Most of them match: single fields are not looked at before, as in a scan.
+        """
+        return [Asked(one, node) for one in self.where for node in conjuncts(one.node)]
+
+    def _with_either(self, ways: list[AccessPath], found: Sequence[Access]) -> list[AccessPath]:
+        """*ways*, and one of several cases if each of *found*, by which these are, may be most of the table."""
+        if len(found) < len(ways) or any([one.rank < ONE_SIDED for one in found]):
+            return ways
+        return [*[one for one in self._either(least=True) if one.sparse == ways[0].sparse], *ways]
+
+    def _either(self, *, least: bool = False) -> list[AccessPath]:
+        """A way to find what a condition wants that is true in several cases; *least*: only if all have two ends."""
+        found = _cases(self.parts, [one for one in self.facts if not one.where], DEEP)
+        if found is not None and least and any([one.rank >= ONE_SIDED for one in found]):
+            return []
+        ways = [] if found is None else [way_of(one, self.running, self.where) for one in found]
+        return [EitherPath(ways)] if ways and len({way.sparse for way in ways}) == 1 else []
 
 
 def _fewest(found: Sequence[Access]) -> list[Access]:
@@ -187,18 +235,6 @@ def _fewest(found: Sequence[Access]) -> list[Access]:
         if not whole or not nodes or all([each.facts.several for each in (*fewer, *same)]):
             kept.append(one)
     return kept
-
-
-def _either(
-    parts: Sequence[Asking], facts: Sequence[IndexFacts], running: Running, where: Sequence[Followed],
-    *, least: bool = False,
-) -> list[AccessPath]:  # fmt: skip
-    """Ways to find what one of *parts* wants that is true in several cases; with *least* only if all have two ends."""
-    found = _cases(parts, facts, DEEP)
-    if found is not None and least and any([one.rank >= ONE_SIDED for one in found]):
-        return []
-    ways = [] if found is None else [way_of(one, running, where) for one in found]
-    return [EitherPath(ways)] if ways and len({way.sparse for way in ways}) == 1 else []
 
 
 def _cases(parts: Sequence[Asking], facts: Sequence[IndexFacts], deep: int) -> Optional[list[Access]]:
