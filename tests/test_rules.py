@@ -102,7 +102,7 @@ ROWS = [
     ["tables.indexkinds.elements", "tables.indexkinds.fieldtexts", "tables.indexkinds.partial"],
     ["tables.executor.accessranges", "tables.indexkinds.carrying"],
     ["tables.scan"],
-    ["tables.executor.foundkeys"],
+    ["tables.executor.foundkeys", "tables.executor.keysahead"],
     ["tables.executor.cachedplan", "tables.executor.covered", "tables.executor.keylookups"],
     [
         "tables.executor.accesspaths",
@@ -216,6 +216,7 @@ LATE: dict[tuple[str, str], str] = {
     ("tables.executor.foundkeys", "tables.selection"): "annotations: what is read is in the range of a selection",
     ("tables.executor.foundkeys", "tables.table"): "annotations: entries of a table's index are read",
     ("tables.executor.keylookups", "tables.table"): "annotations: a scan reads a table",
+    ("tables.executor.keysahead", "tables.table"): "annotations: a scan reads a table",
     ("tables.executor.execution", "tables.selection"): "annotations: the query of a selection runs",
     ("tables.executor.queryfailures", "tables.selection"): "annotations: the query of a selection runs",
     ("tables.executor.nestedreads", "tables.indexview"): "annotations: what is read through a view",

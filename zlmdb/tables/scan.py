@@ -204,8 +204,11 @@ class Scan:
 
     def rest(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's remaining pairs of key and value, each read when its turn comes."""
+        journal, skipped = self._scans.journal, self._skipped
         for key in self._ahead():
-            data = self._get(key)
+            if len(journal) != self._mark:
+                self._catch_up()
+            data = None if key in skipped else self._get(key)  # one that was deleted and put again is new
             if data is not None:
                 yield key, data
                 self._scans.check()

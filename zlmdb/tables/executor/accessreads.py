@@ -44,6 +44,11 @@ class AccessReads:
             self._bounds = {bound.storage.name: bound for bound in self._table._indexes}
         return self._bounds[name]
 
+    def spaces(self, accesses: Iterable[Access]) -> Optional[set[Optional[bytes]]]:
+        """The keyspaces of the indexes that *accesses* read; None if it is not told which entries are written there."""
+        bounds = [bound for bound in map(self.bound, accesses) if bound is not None]
+        return None if any([one.storage.several for one in bounds]) else {one.storage.storage.space for one in bounds}
+
     def ranges(self, access: Access) -> list[Range]:
         """The ranges of entries that *access* reads. Raises one of `UNFIT` for values that do not fit."""
         known = self._known_ranges.get(id(access))

@@ -482,7 +482,8 @@ class Running:
         selection = self.selection
         reverse = self._direction()
         keys = self.reads.picked(accesses, selection, reverse=reverse)
-        return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse)
+        spaces = self.reads.spaces(accesses) if self.table._txn._write else None
+        return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse, spaces=spaces)
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
         selection, reads, reverse = self.selection, self.reads, self._direction()

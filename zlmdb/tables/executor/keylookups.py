@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -16,6 +17,7 @@ from ...query.terms import CAP
 from ...store.blocks import COUNTS_REFERENCES
 from ..scan import Scan, first_within
 from .foundkeys import FoundKeys
+from .keysahead import KeysAhead
 
 if TYPE_CHECKING:
     from ..table import Table
@@ -53,11 +55,11 @@ def total_of(table: Table[Any, Any]) -> int:
 
 
 class _Beside:
-    """Pauses *scan* when something is written to *space*, which is that of another table."""
+    """Tells *scan* when something is written to *space*, which is that of another table."""
 
     __slots__ = ("_scan", "space")
 
-    def __init__(self, space: Optional[bytes], scan: Scan) -> None:
+    def __init__(self, space: Optional[bytes], scan: PickedScan) -> None:
         self.space, self._scan = space, scan
 
     def pause(self) -> None:
@@ -68,11 +70,14 @@ class PickedScan(Scanned):
     """The records of *table* with the engine's *keys*, which are in order, backwards with *reverse*.
 
     In a write transaction it is a scan of ``lower <= key < upper`` that knows beforehand which records it has to look
-    at: since any write may change that, it goes on as such a scan behind the record at which something was written.
+    at. Once something is written, it also looks at the records of which an entry is written in one of *spaces*, those
+    of the indexes that the keys are from. If these are not given, or *keys* not all known, it goes on as such a scan
+    behind the record at which something was written.
     """
 
     def __init__(
-        self, table: Table[Any, Any], keys: Iterable[bytes], lower: bytes, upper: bytes, *, reverse: bool
+        self, table: Table[Any, Any], keys: Iterable[bytes], lower: bytes, upper: bytes, *, reverse: bool,
+        spaces: Optional[Collection[Optional[bytes]]] = None,
     ) -> None:  # fmt: skip
         txn = table._txn
         self._table, self._keys = table, keys
@@ -81,19 +86,34 @@ class PickedScan(Scanned):
         self._scan = Scan(table, table._storage.space, None, lower, upper, reverse) if txn._write else None
         self._at: tuple[Optional[bytes], Any] = None, None
         self._beside: list[_Beside] = []
+        self._ahead: Optional[KeysAhead] = None
+        if self._scan is not None and not self._scan.paused and spaces is not None and isinstance(keys, (list, dict)):
+            self._ahead = KeysAhead(table, self._scan, spaces)
 
     def watch(self, spaces: Iterable[Optional[bytes]]) -> None:
         """In a write transaction: what is written to one of *spaces* may change which records it has to look at."""
         if self._scan is not None:
-            self._beside = [_Beside(space, self._scan) for space in spaces]
+            self._beside = [_Beside(space, self) for space in spaces]
             self._scans.running.update(self._beside)
             self._table._txn._allow_tables()
 
+    def pause(self) -> None:
+        """It goes on as a scan: what is written to another table may change which records it has to look at."""
+        self._forget_ahead()
+        if self._scan is not None:
+            self._scan.pause()
+
+    def _forget_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.close()
+
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's pairs of key and value."""
-        scan, table, scans = self._scan, self._table, self._scans
-        for key in self._keys:
+        scan, table, scans, keys = self._scan, self._table, self._scans, iter(self._keys)
+        for key in keys:
             if scan is not None and scan.paused:
+                keys = chain((key,), keys)
                 break
             data = table._get(key, None, table._db)
             if data is None:
@@ -105,11 +125,26 @@ class PickedScan(Scanned):
             self._at = key, data
             yield self._at
             scans.check()
-        if scan is not None and scan.paused:
+        if scan is None or not scan.paused:
+            return
+        if self._ahead is not None:
+            yield from self._rest(scan, self._ahead.rest(keys, self._at[0]))
+        if self._ahead is None or not self._ahead.are_known:
             scan._position = self._at[0]
             for pair in scan.rest():
                 self._at = pair
                 yield pair
+
+    def _rest(self, scan: Scan, keys: Iterator[bytes]) -> Iterator[tuple[bytes, Any]]:
+        """The pairs of those of *keys* that are there, as long as they tell which records may match."""
+        for key in keys:
+            data = scan._get(key)
+            if data is not None:
+                self._at = key, data
+                yield self._at
+                self._scans.check()
+            if self._ahead is None:
+                return
 
     def current(self) -> tuple[Optional[bytes], Any]:
         """The engine's key and value of the record at which the iteration is."""
@@ -124,6 +159,7 @@ class PickedScan(Scanned):
     def close(self) -> None:
         """Nothing more is asked of it."""
         self._scans.running.difference_update(self._beside)
+        self._forget_ahead()
         if self._scan is not None:
             self._scan.close()
         if self._close_keys is not None:  # they are of a generator
