@@ -12,6 +12,8 @@ import pytest
 
 import zlmdb
 from zlmdb import Index, Table, UniqueIndex, desc
+from zlmdb.query import plan
+from zlmdb.tables.executor import keylookups
 from zlmdb.tables.scan import Scan
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
@@ -111,10 +113,15 @@ def fill(t: Any, seed: int) -> None:
     t.jobs.update({n: job(rng, n) for n in range(COUNT)})
 
 
+@pytest.mark.parametrize("many", [4, 1000])
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_the_body_of_a_loop_by_an_index_may_write(db: Any, name: str) -> None:
+def test_the_body_of_a_loop_by_an_index_may_write(
+    db: Any, name: str, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (plan, keylookups):
+        monkeypatch.setattr(module, "CAP", many)  # entries from which on it is found out later how many there are
     fits = CONDITIONS[name]
-    for seed in range(24):
+    for seed in range(16):
         reverse, lower = seed % 3 == 0, 40 if seed % 4 == 0 else None
         options = {"reverse": reverse, **({} if lower is None else {"start": lower})}
         outcomes = []
@@ -155,7 +162,11 @@ def test_a_record_that_is_deleted_and_put_again_is_new(db: Any, by_index: bool) 
         assert seen == [key for key in listed if key not in (matching[2], matching[1] + 1)]
 
 
-def test_it_looks_at_what_the_index_found_and_at_what_was_written(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("many", [4, 1000])
+def test_it_looks_at_what_the_index_found_and_at_what_was_written(
+    db: Any, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "CAP", many)
     looked: list[bytes] = []
     get = Scan._get
 

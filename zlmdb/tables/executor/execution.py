@@ -482,13 +482,16 @@ class Running:
         selection = self.selection
         reverse = self._direction()
         keys = self.reads.picked(accesses, selection, reverse=reverse)
-        spaces = self.reads.spaces(accesses) if self.table._txn._write else None
-        return PickedScan(self.table, keys, selection._lower, selection._upper, reverse=reverse, spaces=spaces)
+        lower, upper, spaces = selection._lower, selection._upper, self.reads.spaces(accesses)
+        if spaces is None:
+            return PickedScan(self.table, keys, lower, upper, reverse=reverse)
+        find = partial(self.reads.few, accesses, selection)
+        return PickedScan(self.table, keys, lower, upper, reverse=reverse, find=find, spaces=spaces)
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
         selection, reads, reverse = self.selection, self.reads, self._direction()
         return StagedScan(
             self.table, reads.found(accesses), partial(reads.few, accesses, selection),
             reads.firsts(accesses, selection, reverse=reverse), selection._lower, selection._upper, most_of(self.table),
-            reverse=reverse,
+            reverse=reverse, spaces=reads.spaces(accesses),
         )  # fmt: skip

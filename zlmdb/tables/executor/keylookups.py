@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Optional
 
 from ... import errors
@@ -22,6 +21,9 @@ from .keysahead import KeysAhead
 if TYPE_CHECKING:
     from ..table import Table
 
+
+Find = Callable[..., Optional[Iterable[bytes]]]
+"""Gives the keys that indexes find in a range, in order; None if there are as many entries as a number: see `few`."""
 
 _MANY = 64 if COUNTS_REFERENCES else sys.maxsize  # without counts a cursor would have to be closed
 _PAGE = 16
@@ -70,14 +72,14 @@ class PickedScan(Scanned):
     """The records of *table* with the engine's *keys*, which are in order, backwards with *reverse*.
 
     In a write transaction it is a scan of ``lower <= key < upper`` that knows beforehand which records it has to look
-    at. Once something is written, it also looks at the records of which an entry is written in one of *spaces*, those
-    of the indexes that the keys are from. If these are not given, or *keys* not all known, it goes on as such a scan
-    behind the record at which something was written.
+    at. Once something is written, it asks *find* for the keys in the range, which indexes in *spaces* find then, and
+    looks at the records of which an entry is written later. If *find* is not given, or gives None, it goes on as such
+    a scan behind the record at which something was written.
     """
 
     def __init__(
         self, table: Table[Any, Any], keys: Iterable[bytes], lower: bytes, upper: bytes, *, reverse: bool,
-        spaces: Optional[Collection[Optional[bytes]]] = None,
+        find: Optional[Find] = None, spaces: Collection[Optional[bytes]] = (),
     ) -> None:  # fmt: skip
         txn = table._txn
         self._table, self._keys = table, keys
@@ -86,9 +88,7 @@ class PickedScan(Scanned):
         self._scan = Scan(table, table._storage.space, None, lower, upper, reverse) if txn._write else None
         self._at: tuple[Optional[bytes], Any] = None, None
         self._beside: list[_Beside] = []
-        self._ahead: Optional[KeysAhead] = None
-        if self._scan is not None and not self._scan.paused and spaces is not None and isinstance(keys, (list, dict)):
-            self._ahead = KeysAhead(table, self._scan, spaces)
+        self._find_again, self._spaces, self._state = find, spaces, table._index_state
 
     def watch(self, spaces: Iterable[Optional[bytes]]) -> None:
         """In a write transaction: what is written to one of *spaces* may change which records it has to look at."""
@@ -99,21 +99,15 @@ class PickedScan(Scanned):
 
     def pause(self) -> None:
         """It goes on as a scan: what is written to another table may change which records it has to look at."""
-        self._forget_ahead()
+        self._find_again = None
         if self._scan is not None:
             self._scan.pause()
 
-    def _forget_ahead(self) -> None:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            ahead.close()
-
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
         """The engine's pairs of key and value."""
-        scan, table, scans, keys = self._scan, self._table, self._scans, iter(self._keys)
-        for key in keys:
+        scan, table, scans = self._scan, self._table, self._scans
+        for key in self._keys:
             if scan is not None and scan.paused:
-                keys = chain((key,), keys)
                 break
             data = table._get(key, None, table._db)
             if data is None:
@@ -125,26 +119,40 @@ class PickedScan(Scanned):
             self._at = key, data
             yield self._at
             scans.check()
-        if scan is None or not scan.paused:
-            return
-        if self._ahead is not None:
-            yield from self._rest(scan, self._ahead.rest(keys, self._at[0]))
-        if self._ahead is None or not self._ahead.are_known:
-            scan._position = self._at[0]
-            for pair in scan.rest():
-                self._at = pair
-                yield pair
+        if scan is not None and scan.paused:
+            yield from self._rest(scan)
 
-    def _rest(self, scan: Scan, keys: Iterator[bytes]) -> Iterator[tuple[bytes, Any]]:
-        """The pairs of those of *keys* that are there, as long as they tell which records may match."""
-        for key in keys:
-            data = scan._get(key)
-            if data is not None:
-                self._at = key, data
-                yield self._at
-                self._scans.check()
-            if self._ahead is None:
-                return
+    def _rest(self, scan: Scan) -> Iterator[tuple[bytes, Any]]:
+        """The pairs that are left when something was written."""
+        while self._finds() and (keys := self._found(scan)) is not None:
+            ahead = KeysAhead(self._table, scan, self._spaces)
+            try:
+                for key in ahead.rest(iter(keys), self._at[0]):
+                    data = scan._get(key)
+                    if data is not None:
+                        self._at = key, data
+                        yield self._at
+                        self._scans.check()
+                    if not self._finds():
+                        break
+                else:
+                    if ahead.are_known:
+                        return
+            finally:
+                ahead.close()
+        scan._position = self._at[0]
+        for pair in scan.rest():
+            self._at = pair
+            yield pair
+
+    def _finds(self) -> bool:
+        """Whether the indexes still tell which records may match."""
+        return self._find_again is not None and self._table._index_state is self._state
+
+    def _found(self, scan: Scan) -> Optional[Iterable[bytes]]:
+        """The keys that the indexes find now; None if these are too many."""
+        find = self._find_again
+        return None if find is None else find(scan._lower, scan._upper, most_kept(self._table), reverse=scan._reverse)
 
     def current(self) -> tuple[Optional[bytes], Any]:
         """The engine's key and value of the record at which the iteration is."""
@@ -159,7 +167,6 @@ class PickedScan(Scanned):
     def close(self) -> None:
         """Nothing more is asked of it."""
         self._scans.running.difference_update(self._beside)
-        self._forget_ahead()
         if self._scan is not None:
             self._scan.close()
         if self._close_keys is not None:  # they are of a generator
@@ -194,11 +201,12 @@ class StagedScan(PickedScan):
     """
 
     def __init__(
-        self, table: Table[Any, Any], found: FoundKeys, find: Callable[..., Optional[Iterable[bytes]]],
-        firsts: Iterable[Sequence[bytes]], lower: bytes, upper: bytes, most: int, *, reverse: bool,
+        self, table: Table[Any, Any], found: FoundKeys, find: Find, firsts: Iterable[Sequence[bytes]], lower: bytes,
+        upper: bytes, most: int, *, reverse: bool, spaces: Optional[Collection[Optional[bytes]]],
     ) -> None:  # fmt: skip
-        super().__init__(table, (), lower, upper, reverse=reverse)
-        self._found, self._find, self._firsts, self._most = found, find, firsts, most
+        again = None if spaces is None else find
+        super().__init__(table, (), lower, upper, reverse=reverse, find=again, spaces=spaces or ())
+        self._found_keys, self._find, self._firsts, self._most = found, find, firsts, most
         self._lower, self._upper, self._reverse = lower, upper, reverse
 
     def pairs(self) -> Iterator[tuple[bytes, Any]]:
@@ -253,7 +261,7 @@ class StagedScan(PickedScan):
         if entries > KEYS:
             keys = self._find(lower, upper, entries, reverse=reverse)
         elif entries != CAP:  # that there are so many is known
-            few = self._found.fewer(entries)
+            few = self._found_keys.fewer(entries)
             keys = None if few is None else sorted([key for key in few if lower <= key < upper], reverse=reverse)
         if keys is not None:
             self._keys, self._close_keys = keys, getattr(keys, "close", None)

@@ -17,10 +17,10 @@ _BEGUN = Written(b"", b"", None, b"")  # of no space
 
 
 class KeysAhead:
-    """The *keys* of records that indexes in *spaces* gave to a *scan* of *table*, and those that they would give now.
+    """Which records of *table* a *scan* has to look at, by keys that indexes in *spaces* have just given for its range.
 
     The journal tells which entries are written from now on. It cannot tell what a savepoint that began earlier undoes:
-    then, and when the indexes of the table are others, the keys are of no use.
+    then, and when the table has other indexes, the keys are of no use any more.
     """
 
     __slots__ = ("_begun", "_mark", "_moved", "_scan", "_scans", "_spaces", "_state", "_table")
