@@ -126,6 +126,8 @@ def test_a_field_of_many_records_is_answered_with_how_to_take_one(db: Any) -> No
             _ = t.users.by_age.filter
         with pytest.raises(AttributeError, match=r"'get': write selection\[key\]"):
             _ = t.users.select().get
+        with pytest.raises(AttributeError, match=r"'items': a selection gives the pairs itself"):
+            _ = t.users.where(lambda user: user.age == 32).items
 
 
 def test_fields_given_to_where_by_name_are_answered_with_a_function(db: Any) -> None:

@@ -78,6 +78,7 @@ OF_OTHERS = {
 
 _MANY = "a selection is any number of records: write .values().first() for one, or loop over .values()"
 OF_SELECTIONS = {
+    "items": "a selection gives the pairs itself: write `for key, record in selection:`, or .all(), which lists them",
     "get": "write selection[key], or .where(lambda record: ...).values().first()",
     "update": "write .change(lambda record: ...), whose function returns the new record, or use the block of .edit()",
 }
