@@ -53,6 +53,7 @@ CONDITIONS: dict[str, Callable[[Job], Any]] = {
     "range": lambda j: 10 <= j.rank < 14,
     "either": lambda j: j.state == "s2" or j.rank == 7,
     "tag": lambda j: "a" in j.tags,
+    "tag or state": lambda j: "b" in j.tags or j.state == "s3",
     "both": lambda j: j.state == "s5" and j.rank < 25,
     "partial": lambda j: j.rank > 40 and j.state == "s6",
     "unique": lambda j: j.name == "n150",

@@ -175,7 +175,8 @@ class RecordWrites(TableState[K, V]):
             self._pause_scans()
         try:
             if self._watched:
-                moved = {step.bound: step.moved for step in steps if isinstance(step, upkeep.Entries)}
+                told = [step for step in steps if isinstance(step, (upkeep.Entries, upkeep.Elements))]
+                moved = {step.bound: step.moved for step in told}
                 self._tell(encoded, old is None, [moved.get(bound, (None, None)) for bound in self._indexes])
             self._raw.put(encoded, data, True, True, False, self._db)
             puts, dels = upkeep.carry_out(steps)

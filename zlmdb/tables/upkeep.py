@@ -109,7 +109,7 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[
     """The effect of a change on the entries of one index: only the differences."""
     index, (_, key, primary, old, new, _) = bound.storage, change
     if index.several:
-        return _several(bound, raw, change)
+        return _elements(bound, raw, change)
     new_entry = None if new is None else index.entry(new[0], primary)
     old_entry = None if old is None else index.entry(old[0], primary, stored=True)
     claims = new_entry is not None and index.joined is None and (new_entry != old_entry or not index.enforced)
@@ -128,20 +128,33 @@ def _entries(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[
     return Entries(bound, old_entry, new_entry, data, raw, change)
 
 
-def _several(bound: BoundIndex, raw: Any, change: Change) -> Optional[Callable[[], Written]]:
+class Elements:
+    """The effect of a change on an index that may have several entries for a record: those that come, and that go."""
+
+    __slots__ = ("_added", "_change", "_gone", "_raw", "bound")
+
+    def __init__(self, bound: BoundIndex, added: set[bytes], gone: set[bytes], raw: Any, change: Change) -> None:
+        self.bound, self._added, self._gone, self._raw, self._change = bound, added, gone, raw, change
+
+    @property
+    def moved(self) -> tuple[Optional[bytes], Optional[bytes]]:
+        """For running scans, to which it is enough that an entry comes: one of them."""
+        return None, next(iter(self._added), None)
+
+    def __call__(self) -> Written:
+        (index, handle), raw, change = self.bound, self._raw, self._change
+        dels = sum([int(raw.delete(entry, db=handle)) for entry in self._gone])
+        for entry in self._added:
+            raw.put(entry, index.owned(change.key, change.primary), db=handle)
+        return len(self._added), dels
+
+
+def _elements(bound: BoundIndex, raw: Any, change: Change) -> Optional[Elements]:
     """As `_entries`, for an index that may have several entries for a record."""
-    (index, handle), (_, key, primary, old, new, _) = bound, change
+    index, (_, _, primary, old, new, _) = bound.storage, change
     now = set[bytes]() if new is None else set(index.entries(new[0], primary))
     before = set[bytes]() if old is None else set(index.entries(old[0], primary, stored=True))
-    added, gone = now - before, before - now
-
-    def write() -> Written:
-        dels = sum([int(raw.delete(entry, db=handle)) for entry in gone])
-        for entry in added:
-            raw.put(entry, index.owned(key, primary), db=handle)
-        return len(added), dels
-
-    return write if added or gone else None
+    return None if now == before else Elements(bound, now - before, before - now, raw, change)
 
 
 def _delete_entry(bound: BoundIndex, entry: bytes, raw: Any, key: Any, primary: bytes) -> int:

@@ -192,7 +192,8 @@ class ElementLines(Lines):
         return f"l{self.n}.extend(d{self.n})"
 
     def told(self) -> tuple[str, str]:
-        return "(None, None), ", "(None, None), "
+        """As of other indexes; of a record that has changed, it is enough that an entry comes."""
+        return "(None, None), ", f"(None, next(iter(e{self.n} - d{self.n}), None)), "
 
 
 class CarryingLines(Lines):

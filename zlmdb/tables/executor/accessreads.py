@@ -44,15 +44,9 @@ class AccessReads:
             self._bounds = {bound.storage.name: bound for bound in self._table._indexes}
         return self._bounds[name]
 
-    def spaces(self, accesses: Iterable[Access]) -> Optional[set[Optional[bytes]]]:
-        """The keyspaces of the indexes that *accesses* read; None if it is not told which entries are written there.
-
-        It is in a write transaction, of indexes with one entry a record.
-        """
-        bounds = [bound for bound in map(self.bound, accesses) if bound is not None]
-        if not self._table._txn._write or any([one.storage.several for one in bounds]):
-            return None
-        return {one.storage.storage.space for one in bounds}
+    def spaces(self, accesses: Iterable[Access]) -> set[Optional[bytes]]:
+        """The keyspaces of the indexes that *accesses* read."""
+        return {bound.storage.storage.space for bound in map(self.bound, accesses) if bound is not None}
 
     def ranges(self, access: Access) -> list[Range]:
         """The ranges of entries that *access* reads. Raises one of `UNFIT` for values that do not fit."""

@@ -479,13 +479,12 @@ class Running:
         return watched(partial(self._staged_scan if choice.many else self._picked_scan, choice.accesses), self)
 
     def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
-        selection = self.selection
-        reverse = self._direction()
-        keys = self.reads.picked(accesses, selection, reverse=reverse)
-        lower, upper, spaces = selection._lower, selection._upper, self.reads.spaces(accesses)
-        if spaces is None:
+        selection, reads, reverse = self.selection, self.reads, self._direction()
+        keys = reads.picked(accesses, selection, reverse=reverse)
+        lower, upper = selection._lower, selection._upper
+        if not self.table._txn._write:
             return PickedScan(self.table, keys, lower, upper, reverse=reverse)
-        find = partial(self.reads.few, accesses, selection)
+        find, spaces = partial(reads.few, accesses, selection), reads.spaces(accesses)
         return PickedScan(self.table, keys, lower, upper, reverse=reverse, find=find, spaces=spaces)
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:

@@ -202,10 +202,9 @@ class StagedScan(PickedScan):
 
     def __init__(
         self, table: Table[Any, Any], found: FoundKeys, find: Find, firsts: Iterable[Sequence[bytes]], lower: bytes,
-        upper: bytes, most: int, *, reverse: bool, spaces: Optional[Collection[Optional[bytes]]],
+        upper: bytes, most: int, *, reverse: bool, spaces: Collection[Optional[bytes]],
     ) -> None:  # fmt: skip
-        again = None if spaces is None else find
-        super().__init__(table, (), lower, upper, reverse=reverse, find=again, spaces=spaces or ())
+        super().__init__(table, (), lower, upper, reverse=reverse, find=find, spaces=spaces)
         self._found_keys, self._find, self._firsts, self._most = found, find, firsts, most
         self._lower, self._upper, self._reverse = lower, upper, reverse
 
