@@ -1,8 +1,8 @@
 """Conditions on linked records in a loop within a write transaction, whose body may change what they are told by.
 
 As in a read transaction, an index of the other table tells the keys of the records that fit, and the index of the link
-finds what refers to these. The loop looks up each linked record nevertheless. When the body writes to this table or to
-the other one, the loop goes on as a scan of the records that are left.
+finds what refers to these. The loop looks up each linked record nevertheless. When the body writes to the other table,
+the loop goes on as a scan of the records that are left.
 """
 
 from __future__ import annotations
