@@ -190,3 +190,39 @@ def test_it_looks_at_what_the_index_found_and_at_what_was_written(
                 t.others[key] = 1
     assert seen == sorted([*matching, later])
     assert len(looked) == len(seen) - 1  # nothing was written before the first one was read
+
+
+class Journal(list[Any]):
+    """Counts what is read of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        found = super().__getitem__(at)
+        self.read += len(found) if isinstance(at, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        for one in super().__iter__():
+            self.read += 1
+            yield one
+
+
+@pytest.mark.parametrize("by", ["state", "tag", "by_tag"])
+def test_what_was_written_is_looked_at_once(db: Any, by: str) -> None:
+    with db.write() as t:
+        t.jobs.clear()
+        t.jobs.update({n: Job("s0", n, None, ["a"]) if n < 60 else Job("s1", n, None, []) for n in range(COUNT)})
+        journal = t.txn._open_scans().journal = Journal()
+        rows = {
+            "state": t.jobs.where(lambda j: j.state == "s0"),
+            "tag": t.jobs.where(lambda j: "a" in j.tags),
+            "by_tag": t.jobs.by_tag["a"],
+        }[by]
+        for key, value in rows:
+            t.jobs[key] = replace(value, state="s1", tags=["b"])
+            t.jobs[COUNT + key] = value  # which is new
+        assert t.jobs.by_tag["b"].count() == 60
+        assert 0 < journal.read < 60 * 20  # each of some entries by two

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Collection, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...store.scans import Written
@@ -35,6 +34,7 @@ class KeysAhead:
         self._begun = len(scans.journal)
         scans.journal.append(_BEGUN)  # so that a savepoint that began earlier undoes it, and a later one does not
         self._mark = self._begun + 1
+        scan._catch_up()
         self._moved: list[bytes] = []  # in order, each with an entry that was written since
 
     def close(self) -> None:
@@ -50,11 +50,12 @@ class KeysAhead:
 
     def rest(self, keys: Iterator[bytes], at: Optional[bytes]) -> Iterator[bytes]:
         """Those of *keys*, and of written records, that are behind *at* and not new, as long as they `are_known`."""
-        moved, scan = self._moved, self._scan
+        journal, moved, scan = self._scans.journal, self._moved, self._scan
         first = -1 if scan._reverse else 0  # of those that moved
         key = next(keys, None)
         while self.are_known:
-            self._catch_up(at)
+            if len(journal) != self._mark:
+                self._catch_up(at)
             while key is not None and not self._is_behind(at, key):
                 key = next(keys, None)
             if moved and (key is None or not self._is_behind(key, moved[first])):
@@ -76,7 +77,7 @@ class KeysAhead:
         """Note what was written since the last call to records behind *at*."""
         self._scan._catch_up()
         journal, scan, prefix = self._scans.journal, self._scan, self._table._storage.prefix
-        for space, primary, _, new in islice(journal, self._mark, None):
+        for space, primary, _, new in journal[self._mark :]:  # `islice` would go through all of it
             key = prefix + primary
             is_within = scan._lower <= key < scan._upper and self._is_behind(at, key)
             if new is not None and space in self._spaces and is_within:

@@ -9,7 +9,7 @@ key is read as that of any index while nothing can be written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice, tee
+from itertools import tee
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
@@ -144,7 +144,7 @@ class ElementScan(Scanned):
     def _news(self, mark: int) -> set[bytes]:
         """The engine's keys of the records that were inserted since the iteration began."""
         journal, space = self._scans.journal, self._table._storage.space
-        for written in islice(journal, mark, None):
+        for written in journal[mark:]:  # `islice` would go through all of it
             if written.space == space and written.old is None and written.new is not None:
                 self._inserted.add(written.new)
         self._mark = len(journal)
