@@ -24,7 +24,7 @@ from zlmdb.systems import HAS_BYTE_LOCKS
 
 pytestmark = [
     pytest.mark.twice,  # processes and what is in files, which no version of Python makes different
-    pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="only Linux has the locks"),
+    pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="such locks are of 64-bit Linux, and used there only"),
 ]
 fork: Any = multiprocessing.get_context("fork") if HAS_BYTE_LOCKS else None
 

@@ -34,7 +34,7 @@ from .cachedscans import scanned_lists
 from .covered import FIRST_BLOCK, Cover, Covered, Uncolumned, cover_of
 from .indexfacts import index_facts, key_facts, key_field_facts
 from .keylookups import PickedScan, StagedScan, most_of, total_of
-from .linkedloops import rows_in_loop, watched
+from .linkedloops import rows_in_loop
 from .orderscans import TOTAL, can_try, order_scan, partly_ordered, sorted_within, unless_few_fit
 from .queryfailures import failed
 
@@ -476,7 +476,7 @@ class Running:
             lower, upper = self.reads.ranges(choice.accesses[0])[0]
             lower, upper = max(lower, selection._lower), min(upper, selection._upper)
             return selection._with(lower=lower, upper=upper, reverse=self._direction())._scan
-        return watched(partial(self._staged_scan if choice.many else self._picked_scan, choice.accesses), self)
+        return partial(self._staged_scan if choice.many else self._picked_scan, choice.accesses)
 
     def _picked_scan(self, accesses: Sequence[Access]) -> PickedScan:
         selection, reads, reverse = self.selection, self.reads, self._direction()
@@ -485,12 +485,14 @@ class Running:
         if not self.table._txn._write:
             return PickedScan(self.table, keys, lower, upper, reverse=reverse)
         find, spaces = partial(reads.few, accesses, selection), reads.spaces(accesses)
-        return PickedScan(self.table, keys, lower, upper, reverse=reverse, find=find, spaces=spaces)
+        return PickedScan(
+            self.table, keys, lower, upper, reverse=reverse, find=find, spaces=spaces, beside=self.beside
+        )  # fmt: skip
 
     def _staged_scan(self, accesses: Sequence[Access]) -> StagedScan:
         selection, reads, reverse = self.selection, self.reads, self._direction()
         return StagedScan(
             self.table, reads.found(accesses), partial(reads.few, accesses, selection),
             reads.firsts(accesses, selection, reverse=reverse), selection._lower, selection._upper, most_of(self.table),
-            reverse=reverse, spaces=reads.spaces(accesses),
+            reverse=reverse, spaces=reads.spaces(accesses), beside=self.beside,
         )  # fmt: skip

@@ -74,12 +74,14 @@ class PickedScan(Scanned):
     In a write transaction it is a scan of ``lower <= key < upper`` that knows beforehand which records it has to look
     at. Once something is written, it asks *find* for the keys in the range, which indexes in *spaces* find then, and
     looks at the records of which an entry is written later. If *find* is not given, or gives None, it goes on as such
-    a scan behind the record at which something was written.
+    a scan behind the record at which something was written; and also if something is written to one of the spaces
+    *beside*, of other tables.
     """
 
     def __init__(
         self, table: Table[Any, Any], keys: Iterable[bytes], lower: bytes, upper: bytes, *, reverse: bool,
         find: Optional[Find] = None, spaces: Collection[Optional[bytes]] = (),
+        beside: Collection[Optional[bytes]] = (),
     ) -> None:  # fmt: skip
         txn = table._txn
         self._table, self._keys = table, keys
@@ -87,15 +89,11 @@ class PickedScan(Scanned):
         self._scans = txn._open_scans() if txn._scans is None else txn._scans
         self._scan = Scan(table, table._storage.space, None, lower, upper, reverse) if txn._write else None
         self._at: tuple[Optional[bytes], Any] = None, None
-        self._beside: list[_Beside] = []
         self._find_again, self._spaces, self._state = find, spaces, table._index_state
-
-    def watch(self, spaces: Iterable[Optional[bytes]]) -> None:
-        """In a write transaction: what is written to one of *spaces* may change which records it has to look at."""
-        if self._scan is not None:
-            self._beside = [_Beside(space, self) for space in spaces]
+        self._beside = [_Beside(space, self) for space in beside]
+        if self._beside:
             self._scans.running.update(self._beside)
-            self._table._txn._allow_tables()
+            txn._allow_tables()
 
     def pause(self) -> None:
         """It goes on as a scan: what is written to another table may change which records it has to look at."""
@@ -203,8 +201,9 @@ class StagedScan(PickedScan):
     def __init__(
         self, table: Table[Any, Any], found: FoundKeys, find: Find, firsts: Iterable[Sequence[bytes]], lower: bytes,
         upper: bytes, most: int, *, reverse: bool, spaces: Collection[Optional[bytes]],
+        beside: Collection[Optional[bytes]],
     ) -> None:  # fmt: skip
-        super().__init__(table, (), lower, upper, reverse=reverse, find=find, spaces=spaces)
+        super().__init__(table, (), lower, upper, reverse=reverse, find=find, spaces=spaces, beside=beside)
         self._found_keys, self._find, self._firsts, self._most = found, find, firsts, most
         self._lower, self._upper, self._reverse = lower, upper, reverse
 

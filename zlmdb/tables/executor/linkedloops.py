@@ -7,16 +7,14 @@ the loop goes on as a scan of the records that are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Optional
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...query.plan import Choice
 from ...query.translated import Give
 
 if TYPE_CHECKING:
     from .execution import Running
-    from .keylookups import PickedScan
 
 
 def rows_in_loop(running: Running, gives: Sequence[Give], one: bool) -> Iterator[Any]:
@@ -29,15 +27,3 @@ def rows_in_loop(running: Running, gives: Sequence[Give], one: bool) -> Iterator
         if any([access.is_range_of_keys for access in choice.accesses]):  # which is no hint, but all that is read
             choice = Choice()
     yield from running._rows(gives, one, None, choice)
-
-
-def watching(begin: Callable[[], PickedScan], spaces: Iterable[Optional[bytes]]) -> PickedScan:
-    """The scan that *begin* begins, which is told of what is written to *spaces*."""
-    scan = begin()
-    scan.watch(spaces)
-    return scan
-
-
-def watched(begin: Callable[[], PickedScan], running: Running) -> Callable[[], Any]:
-    """*begin*, telling the scan of the other tables that its keys depend on."""
-    return partial(watching, begin, running.beside) if running.beside else begin
