@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 import zlmdb
+from tests.pagewalk import rows_of_pages
 from zlmdb import desc
 from zlmdb.tables.executor import cachedorder
 from zlmdb.tables.executor.execution import Running
@@ -196,16 +197,10 @@ def test_the_first_are_those_of_a_sorted_list(db: Any, planned: list[Running], w
 
 @pytest.mark.parametrize("what", QUERIES)
 def test_pages_are_those_of_a_sorted_list(db: Any, what: str) -> None:
-    query, after, found = QUERIES[what], None, []
+    query = QUERIES[what]
     with db.read() as t:
         rows = expected_of(list(t.orders.items()), query, "open", 20)
-        while True:
-            page = query[0](t.orders, "open", 20).page(40, after)
-            found += page
-            after = page.next
-            if after is None:
-                break
-    assert found == rows
+        assert rows_of_pages(query[0](t.orders, "open", 20), 40) == rows
 
 
 def test_no_more_entries_are_read_than_rows_are_wanted(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:

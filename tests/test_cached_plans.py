@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
+from tests.pagewalk import rows_of_pages
 from zlmdb.query.projection import VALUES
 from zlmdb.tables.executor import cachedpaths
 from zlmdb.tables.executor.accesspaths import AccessPath
@@ -352,18 +353,12 @@ def test_an_order_by_an_index(db: Any, backwards: bool, planned: list[Running]) 
 def test_pages_in_the_order_of_an_index_need_no_plan(db: Any, planned: list[Running]) -> None:
     with db.read() as t:
         for backwards in (False, True):
-            seen: list[Any] = []
-            after: Optional[str] = None
-            for turn in range(100):
-                if turn == 3:
-                    planned.clear()
-                page = t.people.order_by(lambda p: p.age, reverse=backwards).page(25, after)
-                seen += page
-                after = page.next
-                if after is None:
-                    break
+            ordered = t.people.order_by(lambda p: p.age, reverse=backwards)
+            rows_of_pages(ordered, 25, most=3)
+            planned.clear()
+            seen = rows_of_pages(ordered, 25)
             assert not planned
-            assert seen == t.people.order_by(lambda p: p.age, reverse=backwards).all()
+            assert seen == ordered.all()
             part = t.people.select(0, 90).order_by(lambda p: p.age, reverse=backwards)
             assert part.page(10, part.page(10).next).rows == part.all()[10:20]
             with pytest.raises(ValueError, match="no cursor of this query"):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zlmdb
+from tests.pagewalk import rows_of_pages
 from zlmdb.values import F32
 
 pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
@@ -87,15 +88,8 @@ def test_a_record_comes_once_in_a_range_at_its_first_element(books: Any) -> None
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_pages_show_each_record_once(books: Any, reverse: bool) -> None:
-    rows: list[str] = []
-    after: Optional[str] = None
-    while True:
-        page = books.by_tag.select(reverse=reverse).keys().page(1, after)
-        rows += page.rows
-        after = page.next
-        if after is None:
-            break
-    assert rows == list(books.by_tag.select(reverse=reverse).keys())
+    keys = books.by_tag.select(reverse=reverse).keys()
+    assert rows_of_pages(keys, 1) == list(keys)
 
 
 def test_a_selection_deletes_and_changes_each_record_once(db: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional
 import pytest
 
 import zlmdb
+from tests.pagewalk import rows_of_pages
 from zlmdb import desc
 from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.execution import Running
@@ -123,15 +124,7 @@ def test_an_index_is_read_from_a_bound_on_for_the_first_few_in_its_order(db: Any
                 assert found.first() == (expected[0] if expected else None)
                 assert found.last() == (expected[-1] if expected else None)
                 assert found.limit(7).explain().indexes == (index,)
-                pages: Rows = []
-                after = None
-                while True:
-                    page = found.page(40, after)
-                    pages += page.rows
-                    after = page.next
-                    if after is None:
-                        break
-                assert pages == expected
+                assert rows_of_pages(found, 40) == expected
             t.txn.abort()
 
 
@@ -220,6 +213,7 @@ def test_the_last_and_the_pages_of_one_key_read_the_entries_that_they_need(
             assert page.rows == rows[:5]
             if of == "jobs":  # entries end with keys of fixed width
                 assert ask(table, "q1").page(5, page.next).rows == rows[5:10]
+                assert rows_of_pages(ask(table, "q1"), 5, most=3) == rows[:15]
                 assert table.select(rows[3][0], rows[9][0]).where(lambda j: j.queue == "q1").limit(9).all() == rows[3:9]
                 backwards = table.select(rows[3][0], rows[9][0], reverse=True).where(lambda j: j.queue == "q1")
                 assert backwards.limit(4).all() == rows[3:9][::-1][:4]

@@ -10,6 +10,7 @@ import pytest
 
 import zlmdb
 from tests.filled import filled_once, table_of
+from tests.pagewalk import rows_of_pages
 from zlmdb.tables.executor.execution import Running
 
 pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
@@ -138,13 +139,7 @@ def test_an_index_gives_the_order_of_negative_numbers_and_their_pages(game: Any)
             assert ordered.limit(20).all() == expected[:20]
             assert ordered.last() == expected[-1]
             assert t.scores.order_by(lambda p: -p.age, reverse=True).limit(9).all() == expected[:-10:-1]
-        pages: list[Any] = []
-        cursor = None
-        while cursor is not None or not pages:
-            page = ordered.page(17, cursor)
-            pages += page.rows
-            cursor = page.next
-        assert pages == expected
+        assert rows_of_pages(ordered, 17) == expected
         town = t.scores.where(lambda p: p.town == "town1").order_by(lambda p: (p.town, -p.age))
         of_town = sorted([pair for pair in rows if pair[1].town == "town1"], key=lambda pair: -pair[1].age)
         first = town.page(30)
@@ -216,13 +211,7 @@ def test_an_index_gives_the_first_of_an_order_though_equal_ones_have_to_be_sorte
             assert ordered.all() == rows
         kept = table.where(lambda p: p.active).order_by(order, reverse=reverse)
         assert kept.limit(25).all() == [pair for pair in rows if pair[1].active][:25]
-        pages: list[Any] = []
-        cursor = None
-        while cursor is not None or not pages:
-            page = ordered.page(70, cursor)
-            pages += page.rows
-            cursor = page.next
-        assert pages == rows
+        assert rows_of_pages(ordered, 70) == rows
 
 
 def test_the_rest_of_an_index_behind_equal_parts_is_read_backwards_for_an_order(tied: Any) -> None:

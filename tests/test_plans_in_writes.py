@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import zlmdb
+from tests.pagewalk import rows_of_pages
 from zlmdb import desc
 from zlmdb.query.projection import PAIRS
 from zlmdb.tables.executor import cachedpaths
@@ -94,14 +95,8 @@ def read_all(found: Any, rows: list[tuple[int, Post]], dice: random.Random) -> N
     assert found.fields(lambda p: p.title).all() == [p.title for _, p in rows]
     most, skip = dice.randrange(12), dice.randrange(3)
     assert found.limit(most, skip).all() == list(found.limit(most, skip)) == rows[skip : skip + most]
-    size, pages, after = dice.randrange(1, 15), [], None
-    for _ in range(4):
-        page = found.page(size, after)
-        pages += page.rows
-        after = page.next
-        if after is None:
-            break
-    assert pages == (rows if after is None else rows[: 4 * size])
+    size = dice.randrange(1, 15)
+    assert rows_of_pages(found, size, most=4) == rows[: 4 * size]
 
 
 @pytest.mark.parametrize("write", [False, True])

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import settings
 
 import zlmdb
+from tests.pagewalk import rows_of_pages
 from zlmdb import desc
 from zlmdb.tables import grouped
 
@@ -414,15 +415,8 @@ def test_pages_are_slices_of_the_rows(db: Any, name: str, backwards: bool, order
         for query in queries:
             if order is not None:
                 query = query.order_by(function(order), reverse=backwards)
-            expected, found, after = query.fields(lambda u: u.name).all(), [], None
-            while True:
-                page = query.fields(lambda u: u.name).page(17, after)
-                found += page.rows
-                assert list(page) == page.rows
-                after = page.next
-                if after is None:
-                    break
-            assert found == expected
+            names = query.fields(lambda u: u.name)
+            assert rows_of_pages(names, 17) == names.all()
 
 
 def test_a_cursor_belongs_to_its_query(db: Any) -> None:

@@ -68,6 +68,8 @@ def test_requests_that_come_together_share_commits(service: Any) -> None:
             found = [one["id"] for one in (*page["articles"], *rest["articles"])]
             assert found == [f"{n:02}" for n in range(30)] + ["first"]
             assert rest["next"] is None
+            back = (await client.get("/articles", params={"size": 20, "after": rest["previous"]})).json()
+            assert back == page
             assert (await client.get("/top")).json()[0]["id"] == "first"
             assert (await client.post("/articles/none/likes")).status_code == 404
 

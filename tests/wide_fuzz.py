@@ -148,8 +148,9 @@ class Run:
             cursor, last = None, (None, None)
             for _ in range(4):
                 try:
-                    wanted = list(ask(self.plain(t), given))
+                    rows = wanted = list(ask(self.plain(t), given))
                     page = ask(t, given).page(size, cursor)
+                    before = ask(t, given).page(size, page.previous) if page.previous is not None else None
                 except RAISED:
                     return
                 if cursor is not None:
@@ -164,6 +165,11 @@ class Run:
                 if said(page.rows) != said(wanted[:size]):
                     raise AssertionError(
                         f"{query.source}\npages of {size} behind {cursor and last} with {given}\nfound {page.rows}\nwanted {wanted[:size]}"
+                    )
+                earlier = rows[: len(rows) - len(wanted)] if page.rows else []
+                if said([] if before is None else before.rows) != said(earlier[-size:]):
+                    raise AssertionError(
+                        f"{query.source}\npages of {size} before {page.rows} with {given}\nfound {before}\nwanted {earlier[-size:]}"
                     )
                 cursor = page.next
                 if cursor is None:

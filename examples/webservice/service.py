@@ -95,10 +95,10 @@ async def article(id: str) -> Article:
 
 @app.get("/articles")
 async def articles(size: int = 20, after: Optional[str] = None) -> dict[str, Any]:
-    """A page of articles, and the cursor of the next one."""
+    """A page of articles, and the cursors of those beside it."""
     with db.read() as t:
         page = t.articles.select().page(min(size, 100), after)
-        return {"articles": [article for _, article in page], "next": page.next}
+        return {"articles": [article for _, article in page], "next": page.next, "previous": page.previous}
 
 
 @app.get("/top")

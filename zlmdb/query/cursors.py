@@ -1,7 +1,8 @@
-"""The cursors that say where the next page begins.
+"""The cursors that say where a page begins or ends.
 
-A cursor holds the sort key and the key of the last row, and a fingerprint of the query: it is text, can be given to
-anybody, and reveals what it holds. What stands before its row is not shown again, whatever was inserted meanwhile.
+A cursor holds the sort key and the key of a row, a fingerprint of the query, and whether the page comes before that
+row or behind it: it is text, can be given to anybody, and reveals what it holds. What stands on the other side of its
+row is not shown, whatever was inserted meanwhile.
 """
 
 from __future__ import annotations
@@ -38,33 +39,49 @@ class Position(NamedTuple):
         return self.entry < begin.entry if down else self.entry > begin.entry
 
 
+class Mark(NamedTuple):
+    """Where a page is: behind a position, or *before* it."""
+
+    position: Position
+    before: bool
+
+
+_BEFORE = "before"
+
+
 def fingerprint(*said: Any) -> str:
     """A short name for a query of which *said* is all."""
     return hashlib.blake2b(repr(said).encode("utf-8", "backslashreplace"), digest_size=9).hexdigest()
 
 
-def cursor_of(position: Position, query: str) -> str:
+def cursor_of(mark: Mark, query: str) -> str:
     """The text of a cursor. Raises `TypeError` for sort keys that cannot be written."""
+    position, before = mark
     said = [query, position.entry.hex(), _written(position.key)]
+    if before:
+        said.append(_BEFORE)
     return base64.urlsafe_b64encode(_encode(said).encode()).decode().rstrip("=")
 
 
-def position_of(cursor: str, query: str) -> Position:
-    """The position that *cursor* holds. Raises ValueError for one of another query, or that is none."""
+def mark_of(cursor: str, query: str) -> Mark:
+    """What *cursor* says. Raises ValueError for one of another query, or that is none."""
     wrong = none_of_this_query(cursor)
     try:
         said: Any = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
-        name, entry, key = said
-        if name != query:
+        name, entry, key, *before = said
+        if name != query or before not in ([], [_BEFORE]):
             raise ValueError(wrong)
-        return Position(_read(key), bytes.fromhex(entry))
+        return Mark(Position(_read(key), bytes.fromhex(entry)), bool(before))
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         raise ValueError(wrong) from error
 
 
 def none_of_this_query(cursor: Any) -> str:
     """What says that *cursor* is not one that a page of the query has given."""
-    return f"after={shortened(cursor)} is no cursor of this query: give the .next of a page of the same query, or None"
+    return (
+        f"after={shortened(cursor)} is no cursor of this query: give the .next or .previous of a page of the same "
+        f"query, or None"
+    )
 
 
 class Recent:
@@ -72,26 +89,27 @@ class Recent:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._positions: dict[tuple[str, str], Position] = {}
+        self._marks: dict[tuple[str, str], Mark] = {}
 
-    def cursor(self, position: Position, query: str) -> str:
-        """As `cursor_of`."""
-        made = cursor_of(position, query)
-        self._keep(made, query, position)
+    def cursor(self, position: Position, query: str, *, before: bool = False) -> str:
+        """As `cursor_of`, of the page behind *position*, or *before* it."""
+        mark = Mark(position, before)
+        made = cursor_of(mark, query)
+        self._keep(made, query, mark)
         return made
 
-    def position(self, cursor: str, query: str) -> Position:
-        """As `position_of`."""
-        found = self._positions.get((cursor, query))
+    def mark(self, cursor: str, query: str) -> Mark:
+        """As `mark_of`."""
+        found = self._marks.get((cursor, query))
         if found is None:
-            found = position_of(cursor, query)
+            found = mark_of(cursor, query)
             self._keep(cursor, query, found)
         return found
 
-    def _keep(self, cursor: str, query: str, position: Position) -> None:
-        if len(self._positions) >= self._most:
-            self._positions.clear()  # an interrupt may come between any two steps here
-        self._positions[cursor, query] = position
+    def _keep(self, cursor: str, query: str, mark: Mark) -> None:
+        if len(self._marks) >= self._most:
+            self._marks.clear()  # an interrupt may come between any two steps here
+        self._marks[cursor, query] = mark
 
 
 recent = Recent(256)

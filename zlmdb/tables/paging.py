@@ -1,4 +1,4 @@
-"""One page of a selection: the rows behind a position."""
+"""One page of a selection: the rows behind a position, or before it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..query.following.captured import is_settled
 from ..query.pages import Page
 from ..query.projection import ENGINE_KEYS, VALUES
 from .executor.cachedorder import CachedOrder
+from .executor.cachedplan import CachedPlan, PageRead
 from .indexview import IndexSelection
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def page(selection: Selection[Any, Any], give: Give, size: int, after: Optional[str]) -> Page[Any]:
-    """At most *size* rows of *selection*, behind the cursor *after* if there is one."""
+    """At most *size* rows of *selection*, from the cursor *after* on if there is one."""
     if type(size) is not int or size < 1:
         raise ValueError(f"page(size={size!r}): give the number of rows of a page, 1 or more")
     cached = selection._cached_plan(give, at_once=True)
@@ -30,26 +31,53 @@ def page(selection: Selection[Any, Any], give: Give, size: int, after: Optional[
         name = cached.fingerprint
     else:
         name = _fingerprint(selection)
-    begin = None if after is None else recent.position(after, name)
+    begin, before = (None, False) if after is None else recent.mark(after, name)
+    if before:
+        selection = _backwards(selection)
+        cached = selection._cached_plan(give, at_once=True)
+    rows, first, last = _read(selection, cached, give, size, begin, after)
+    if before:
+        rows.reverse()
+        first, last = last, first
+    after_it = None if last is None else recent.cursor(last, name)
+    return Page(rows, after_it, None if first is None else recent.cursor(first, name, before=True))
+
+
+def _backwards(selection: Selection[Any, Any]) -> Selection[Any, Any]:
+    """The same rows the other way round."""
+    query = selection._query
+    if query.order is None:
+        return selection._with(reverse=not selection._reverse)
+    return selection._with(query._replace(backwards=not query.backwards))
+
+
+def _read(
+    selection: Selection[Any, Any], cached: Optional[CachedPlan], give: Give, size: int, begin: Optional[Position],
+    after: Optional[str],
+) -> PageRead:  # fmt: skip
+    """The rows of a page behind *begin*, of which *after* is the cursor."""
     if cached is not None:
         found = cached.page(selection, give, size, begin)
         if found is not None:
-            rows, last = found
-            return Page(rows, None if last is None else recent.cursor(last, name))
-    if cached is not None and cached.in_order and selection._query.order is None and selection._plain:
-        return _known_page(selection if begin is None else _behind(selection, begin.entry), give, size, name)
+            return found
+        if cached.in_order and selection._query.order is None and selection._plain:
+            return _known_page(selection, give, size, begin)
     rows = list(islice(_rows(selection, give, begin, after, size + 1), size + 1))
-    cursor = recent.cursor(rows[size - 1][0], name) if len(rows) > size else None
-    return Page([row for _, row in rows[:size]], cursor)
+    shown = [row for _, row in rows[:size]]
+    return shown, None if begin is None or not rows else rows[0][0], rows[size - 1][0] if len(rows) > size else None
 
 
-def _known_page(selection: Selection[Any, Any], give: Give, size: int, name: str) -> Page[Any]:
-    """As `page`, by a cached plan that finds the rows in the order of an index: it reads few entries."""
+def _known_page(selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]) -> PageRead:
+    """As `_read`, by a cached plan that finds the rows in the order of an index: it reads few entries."""
+    if begin is not None:
+        selection = _behind(selection, begin.entry)
     rows = selection.limit(size + 1)._listed(give)
-    if len(rows) <= size:
-        return Page(rows, None)
-    key = selection.limit(size)._listed(ENGINE_KEYS)[-1]  # of the last row only
-    return Page(rows[:size], recent.cursor(Position(None, key), name))
+    more = len(rows) > size
+    if not rows or (begin is None and not more):
+        return rows, None, None
+    keys = selection.limit(size)._listed(ENGINE_KEYS)  # of no other rows
+    first = None if begin is None else Position(None, keys[0])
+    return rows[:size], first, Position(None, keys[-1]) if more else None
 
 
 def _rows(

@@ -19,7 +19,7 @@ from ...query.terms import CAP, Asking, conjuncts
 from ...query.translated import Give, want_of
 from ..indexstorage import BoundIndex
 from .accessranges import UNFIT, Find, Range, finder
-from .cachedplan import CachedPlan
+from .cachedplan import CachedPlan, PageRead
 from .covered import EXACT
 from .foundkeys import first_keys, first_tied, tied_keys
 from .keylookups import most_kept, total_of
@@ -92,15 +92,13 @@ class CachedOrder(CachedPlan):
 
     def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
-    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+    ) -> Optional[PageRead]:  # fmt: skip
         keys = self._keys_behind(selection, begin, size + 1) if self.exact else None
         rows = None if keys is None else self._rows(selection, give, keys[:size])
         if keys is None or rows is None:
             return None
-        if len(keys) <= size:
-            return rows, None
-        value = rows[-1] if give is VALUES else rows[-1][1] if give is PAIRS else None
-        return rows, self._position(selection, keys[size - 1], value)
+        first = None if begin is None or not keys else self._position(selection, keys[0], give, rows[0])
+        return rows, first, self._position(selection, keys[size - 1], give, rows[-1]) if len(keys) > size else None
 
     def _range(self, selection: Selection[Any, Any]) -> Optional[Range]:
         """The range of the entries that are asked for; None if it cannot be told."""
@@ -138,11 +136,11 @@ class CachedOrder(CachedPlan):
             return None
         return [*[one for one in equal if (one < begin.entry if last else one > begin.entry)], *others][:stop]
 
-    def _position(self, selection: Selection[Any, Any], key: bytes, value: Any) -> Position:
+    def _position(self, selection: Selection[Any, Any], key: bytes, give: Give, row: Any) -> Position:
+        """Where the record with *key* stands, of which *row* is what *give* gives."""
         table, order = selection._table, selection._query.order
         storage = table._storage
-        if value is None:
-            value = storage.load(table._get(key, None, table._db))
+        value = row if give is VALUES else row[1] if give is PAIRS else storage.load(table._get(key, None, table._db))
         arguments = (storage.load_key(key), value) if order is not None and order.keyed else (value,)
         return Position(None if order is None else order.evaluated(*arguments), key)
 

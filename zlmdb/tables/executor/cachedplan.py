@@ -40,6 +40,9 @@ from ..scan import while_open
 if TYPE_CHECKING:
     from ..selection import Selection
 
+PageRead = tuple[list[Any], Optional[Position], Optional[Position]]
+"""The rows of a page, the position of the first one if others may precede it, and of the last one if more follow."""
+
 
 class CachedPlan:
     """A query of which all is known but the captured values; *give* is always the one that the plan is made for."""
@@ -65,8 +68,8 @@ class CachedPlan:
 
     def page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
-    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
-        """The rows of a page behind *begin*, and the position of the last one if there are more; None as `all`."""
+    ) -> Optional[PageRead]:  # fmt: skip
+        """A page behind *begin*; None as `all`."""
         try:
             return self._page(selection, give, size, begin)
         except Exception as error:  # as above
@@ -75,7 +78,7 @@ class CachedPlan:
 
     def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
-    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+    ) -> Optional[PageRead]:  # fmt: skip
         """As `page`, of what has an order. It may raise, as `_all`."""
         return None
 

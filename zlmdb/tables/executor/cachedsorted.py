@@ -14,6 +14,7 @@ from ...query.translated import Give
 from .accesspaths import AccessPath
 from .cachedorder import CachedOrder
 from .cachedpaths import FEW, CachedPaths
+from .cachedplan import PageRead
 from .firstofeach import FirstOfEach
 from .keylookups import most_kept
 
@@ -82,7 +83,7 @@ class CachedSorted(CachedPaths):
 
     def _page(
         self, selection: Selection[Any, Any], give: Give, size: int, begin: Optional[Position]
-    ) -> Optional[tuple[list[Any], Optional[Position]]]:  # fmt: skip
+    ) -> Optional[PageRead]:  # fmt: skip
         first = None if self._each is None else self._each.keys(selection, size + 1, begin)
         if first is not None:
             pairs = self._pairs(selection, give, first)
@@ -99,18 +100,16 @@ class CachedSorted(CachedPaths):
 
     def _page_of(
         self, selection: Selection[Any, Any], pairs: Sequence[tuple[Any, Any]], size: int, begin: Optional[Position]
-    ) -> tuple[list[Any], Optional[Position]]:  # fmt: skip
-        """The first *size* rows of *pairs* behind *begin*, and the position of the last one if there are more."""
+    ) -> PageRead:  # fmt: skip
+        """The first *size* rows of *pairs* behind *begin*."""
         backwards, found = selection._query.backwards, checked(pairs)
         if begin is not None:
             down = bool(selection._reverse) is not backwards
             found = filter(lambda one: Position(one[0], one[1][0]).is_behind(begin, backwards, down), found)
         first = list(first_of(found, size + 1, backwards=backwards))
         rows = [row for _, (_, row) in first[:size]]
-        if len(first) <= size:
-            return rows, None
-        last, (key, _) = first[size - 1]
-        return rows, Position(last, key)
+        ends = [Position(sort_key, key) for sort_key, (key, _) in (*first[:1], *first[size - 1 : size])]
+        return rows, ends[0] if first and begin is not None else None, ends[-1] if len(first) > size else None
 
     def _fewer_than(self, table: Table[Any, Any], where: Sequence[Followed], most: int) -> Optional[list[bytes]]:
         """The keys that are found, if they are fewer than *most*, and not much of the table."""
