@@ -432,10 +432,11 @@ def test_a_cursor_belongs_to_its_query(db: Any) -> None:
             with pytest.raises(ValueError, match="no cursor of this query"):
                 t.indexed.where(lambda u: u.age > 3).page(5, wrong)
         aged = t.indexed.order_by(lambda u: u.age)
-        name, entry, _ = json.loads(b64decode(aged.page(5).next + "==", b"-_"))
-        made = b64encode(json.dumps([name, entry, "old"]).encode(), b"-_").decode()
-        with pytest.raises(ValueError, match="no cursor of this query"):
-            aged.page(5, made)
+        name, entry, age = json.loads(b64decode(aged.page(5).next + "==", b"-_"))
+        for said in ([name, entry, "old"], [name, entry, age, "behind"], [name, entry, age, "before", "before"]):
+            made = b64encode(json.dumps(said).encode(), b"-_").decode()
+            with pytest.raises(ValueError, match="no cursor of this query"):
+                aged.page(5, made)
         with pytest.raises(TypeError, match="after a limit"):
             t.indexed.limit(3).page(5)
         with pytest.raises(TypeError, match="cannot put a sort key of type list"):
@@ -451,7 +452,26 @@ def test_rows_inserted_before_a_cursor_are_not_shown() -> None:
         first = t.indexed.order_by(lambda u: u.age).keys().page(4)
         t.indexed[3] = User("u3", 3, "N", 0.0)
         t.indexed[7] = User("u7", 7, "N", 0.0)
-        assert t.indexed.order_by(lambda u: u.age).keys().page(3, first.next).rows == [7, 8, 10]
+        second = t.indexed.order_by(lambda u: u.age).keys().page(3, first.next)
+        assert second.rows == [7, 8, 10]
+        t.indexed[9] = User("u9", 9, "N", 0.0)
+        back = t.indexed.order_by(lambda u: u.age).keys().page(9, second.previous)
+        assert (back.rows, back.previous) == ([0, 2, 3, 4, 6], None)
+        assert t.indexed.order_by(lambda u: u.age).keys().page(2, back.next).rows == [7, 8]
+
+
+@pytest.mark.parametrize("order", [None, lambda u: u.age, lambda u: u.name])
+def test_a_cursor_whose_rows_are_deleted_leads_to_an_empty_page(order: Any) -> None:
+    with zlmdb.open(None, Store) as db, db.write() as t:
+        for number in range(9):
+            t.indexed[number] = User(f"u{number}", number, "N", 0.0)
+        query = t.indexed.select() if order is None else t.indexed.order_by(order)
+        middle = query.page(3, query.page(3).next)
+        for number in (0, 1, 2, 6, 7, 8):
+            del t.indexed[number]
+        for cursor in (middle.previous, middle.next):
+            page = query.page(3, cursor)
+            assert (page.rows, page.previous, page.next) == ([], None, None)
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Generic, Optional, TypeVar
 
 from ..shown import shortened
+from .cursors import Position, recent
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -13,16 +14,30 @@ R_co = TypeVar("R_co", covariant=True)
 class Page(Generic[R_co]):
     """Some rows of a query, and the cursors of the pages beside it.
 
-    *next* is the cursor of what comes after them, None behind the last ones; *previous* that of what comes before them,
-    None where a query begins. `page` takes either.
+    *next* is the cursor of what comes after them, None behind the last ones; *previous* is that of what comes before
+    them. `page` takes either.
     """
 
-    __slots__ = ("next", "previous", "rows")
+    __slots__ = ("_before", "_query", "next", "rows")
 
-    def __init__(self, rows: list[R_co], next: Optional[str], previous: Optional[str] = None) -> None:
+    def __init__(
+        self, rows: list[R_co], next: Optional[str], before: Optional[Position] = None, query: str = ""
+    ) -> None:  # fmt: skip
+        """*before* is the position of the first row, if others may precede it, and *query* the fingerprint."""
         self.rows = rows
         self.next = next
-        self.previous = previous
+        self._before = before
+        self._query = query
+
+    @property
+    def previous(self) -> Optional[str]:
+        """The cursor of the page before it; None where the query begins."""
+        # Made when it is asked for: most programs go on.
+        return None if self._before is None else recent.cursor(self._before, self._query, before=True)
+
+    def _with(self, rows: list[R_co]) -> Page[R_co]:
+        """The same page with other *rows*."""
+        return Page(rows, self.next, self._before, self._query)
 
     def __iter__(self) -> Iterator[R_co]:
         return iter(self.rows)

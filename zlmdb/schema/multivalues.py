@@ -196,7 +196,7 @@ class Taken(Reads[V]):
     def page(self, size: int, after: Optional[str] = None) -> Page[V]:
         """As of every `Reads`."""
         page: Page[Any] = self._selection.keys().page(size, after)
-        return Page([value for _, value in page.rows], page.next, page.previous)
+        return page._with([value for _, value in page.rows])
 
     def _plan(self) -> Plan:
         return self._selection._plan()

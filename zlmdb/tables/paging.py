@@ -39,8 +39,7 @@ def page(selection: Selection[Any, Any], give: Give, size: int, after: Optional[
     if before:
         rows.reverse()
         first, last = last, first
-    after_it = None if last is None else recent.cursor(last, name)
-    return Page(rows, after_it, None if first is None else recent.cursor(first, name, before=True))
+    return Page(rows, None if last is None else recent.cursor(last, name), first, name)
 
 
 def _backwards(selection: Selection[Any, Any]) -> Selection[Any, Any]:
