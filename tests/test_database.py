@@ -311,6 +311,16 @@ def test_a_classic_file_with_hand_given_slots_only_opens_as_classic(path: str) -
 # -- failed openings --------------------------------------------------------------------------------------------------
 
 
+def test_without_the_global_lock_of_python_nothing_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    for path in (None, tmp_path / "db"):
+        with pytest.raises(RuntimeError, match="global interpreter lock .* off: start Python .* PYTHON_GIL=1"):
+            zlmdb.open(path, Store)
+    assert not (tmp_path / "db").exists()
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: True)
+    zlmdb.open(None, Store).close()
+
+
 def test_a_failed_opening_releases_the_path(path: str, layout: Any) -> None:
     with zlmdb.open(path, Store, layout=layout) as db:
         put(db, a=1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, Optional, TypeVar
+from typing import TYPE_CHECKING, Generic, Optional, TypeVar
 
 from ..shown import shortened
-from .cursors import Position, recent
+
+if TYPE_CHECKING:
+    from .cursors import Position
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -32,8 +34,11 @@ class Page(Generic[R_co]):
     @property
     def previous(self) -> Optional[str]:
         """The cursor of the page before it; None where the query begins."""
-        # Made when it is asked for: most programs go on.
-        return None if self._before is None else recent.cursor(self._before, self._query, before=True)
+        if self._before is None:
+            return None
+        from .cursors import recent  # late: it reads modules that few programs need
+
+        return recent.cursor(self._before, self._query, before=True)  # made now: most programs only go on
 
     def _with(self, rows: list[R_co]) -> Page[R_co]:
         """The same page with other *rows*."""

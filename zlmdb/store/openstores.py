@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Hashable
@@ -95,11 +96,23 @@ def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: An
     return registry.options(path, maxsize=maxsize, **others)
 
 
+def _has_global_lock() -> bool:
+    """Whether threads take turns. How transactions are reused, and what ends them, relies on it."""
+    enabled: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)  # since 3.13
+    return enabled()
+
+
 def acquire(opening: Opening, handle: Any) -> Store:
     """The store of the file for *handle*, opened if necessary, also as its ``_store``; call `release` for each.
 
-    Raises `DatabaseInUse` if it is open with other options, or at all if *opening* is exclusive.
+    Raises `DatabaseInUse` if it is open with other options, or at all if *opening* is exclusive; RuntimeError if Python
+    runs without its global lock.
     """
+    if not _has_global_lock():  # not before: the import of an engine may have turned it on
+        raise RuntimeError(
+            "zlmdb needs Python's global interpreter lock (GIL), and it is off: start Python without PYTHON_GIL=0 and "
+            "-X gil=0, or with PYTHON_GIL=1"
+        )
     store: Optional[Store] = None
     try:
         with lock:
