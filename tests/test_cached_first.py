@@ -306,3 +306,42 @@ def test_an_order_in_which_very_many_are_equal_is_not_read_for_a_few() -> None:
                 first = t.jobs.where(lambda j: j.done).order_by(lambda j: desc(j.rank)).limit(3)
                 assert [key for key, _ in first.all()] == [3001, 3003, 3005]
             assert "375 records are equal in the order" in str(first.explain())
+
+
+@dataclass
+class Note:
+    tags: list[str]
+    year: int
+
+
+class Notes(zlmdb.Table[int, Note]):
+    by_tag = zlmdb.Index[str]("tags", each=True)
+    by_year = zlmdb.Index[int]("year")
+
+
+class Notebook(zlmdb.Schema):
+    notes: Notes
+
+
+def test_few_records_of_an_element_are_sorted_and_of_many_the_first_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+    first = cachedorder.CachedOrder.all
+    monkeypatch.setattr(cachedorder.CachedOrder, "all", lambda *args: looked.append(1) or first(*args))
+    with zlmdb.open(None, Notebook) as db:
+        with db.write() as t:
+            t.notes.put_many(
+                (n, Note(["often"] if n % 50 else ["seldom", "often"], n * 7919 % 997)) for n in range(10_000)
+            )
+        with db.read() as t:
+            rows = sorted(t.notes.items(), key=lambda pair: pair[1].year)
+
+            def earliest(tag: str) -> list[Any]:
+                return t.notes.where(lambda n: tag in n.tags).order_by(lambda n: n.year).limit(10).all()
+
+            for tag, searches in (("seldom", 0), ("often", 1)):
+                earliest(tag)
+                looked.clear()
+                assert earliest(tag) == [pair for pair in rows if tag in pair[1].tags][:10]
+                assert len(looked) == searches

@@ -85,7 +85,7 @@ table = table_of("people", "flat")
 
 def asked(x: int) -> dict[str, Callable[[Person], bool]]:
     """Conditions that captured *x*."""
-    name, times, nick = f"name{x % 7}", FIRST + timedelta(hours=x), f"nick{x % 10}"
+    name, times, nick, tag = f"name{x % 7}", FIRST + timedelta(hours=x), f"nick{x % 10}", f"tag{x % 6}"
     few = (x, x + 1, x + 1)
     return {
         "equal": lambda p: p.age == x,
@@ -102,6 +102,15 @@ def asked(x: int) -> dict[str, Callable[[Person], bool]]:
         "not None": lambda p: p.nick is not None and p.nick.startswith("nick"),
         "optional": lambda p: p.nick == nick,
         "folded": lambda p: p.place.city.casefold() == "oslo",
+        "all that have one": lambda p: p.nick is not None,
+        "all that have none": lambda p: p.nick is None,
+        "not equal": lambda p: p.age != x,
+        "not among": lambda p: p.age not in few,
+        "another first part": lambda p: p.name != name,
+        "another optional": lambda p: p.nick != nick,
+        "another time": lambda p: p.at != times,
+        "folded otherwise": lambda p: p.place.city.casefold() != "oslo",
+        "without the element": lambda p: tag not in p.tags,
     }
 
 
@@ -128,10 +137,11 @@ UNTOLD: dict[str, Callable[[Person], bool]] = {
     "twice": lambda p: p.age > 3 and p.age > 5,
     "a float": lambda p: p.score > 9,
     "an element": lambda p: "tag1" in p.tags,
-    "no range": lambda p: p.age != 3,
+    "no range": lambda p: p.age != 3 and p.score < 9,
     "another type": lambda p: p.age >= 3.5,
     "called": lambda p: p.age > 3 and len(repr(p)) > 9,
-    "none at all": lambda p: p.nick is not None,
+    "no bound": lambda p: not p.age > 3,
+    "another float": lambda p: p.score != 3,
 }
 
 
@@ -175,6 +185,13 @@ def test_a_value_that_no_key_can_be_counts_as_python_counts(table: Any) -> None:
         return found
 
     assert [over(3), over(3), over(2**70), over(-(2**70)), over(3.5), over(True)] == [320, 320, 0, 400, 320, 360]
+
+    def other(x: Any) -> int:
+        found: int = table.where(lambda p: p.age != x).count()
+        return found
+
+    assert [other(3), other(3), other(2**70), other(3.5), other(True), other(None)] == [380, 380, 400, 400, 380, 400]
+    assert [other(float("nan")), other(3.0), other(3)] == [400, 380, 380]
 
 
 def test_a_write_transaction_counts_what_it_has_written(db: Any) -> None:

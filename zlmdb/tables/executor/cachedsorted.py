@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from math import isqrt
 from typing import TYPE_CHECKING, Any, Optional
 
 from ...query.cursors import Position
@@ -16,7 +17,7 @@ from .cachedorder import CachedOrder
 from .cachedpaths import FEW, CachedPaths
 from .cachedplan import PageRead
 from .firstofeach import FirstOfEach
-from .keylookups import most_kept
+from .keylookups import most_kept, total_of
 
 if TYPE_CHECKING:
     from ..selection import Selection
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class CachedSorted(CachedPaths):
     """As `CachedPaths`, of a query with an order. Its function lists sort keys, keys and rows."""
 
-    __slots__ = ("_alike", "_covered", "_each", "_most", "_most_limited", "ordered")
+    __slots__ = ("_alike", "_covered", "_each", "_most", "ordered")
 
     def __init__(
         self, ways: Sequence[AccessPath], prepared: Prepared, most: int, ordered: Optional[CachedOrder],
@@ -40,7 +41,7 @@ class CachedSorted(CachedPaths):
         self._each, self._covered = each, covered
         super().__init__(ways, prepared)
         self._only, self.in_order, self.ordered, self._alike = None, False, ordered, alike
-        self._most, self._most_limited = most, most if ordered is None or ordered.exact else FEW
+        self._most = most
 
     def _all(self, selection: Selection[Any, Any], give: Give, limit: Optional[int]) -> Optional[list[Any]]:
         table, query = selection._table, selection._query
@@ -57,7 +58,11 @@ class CachedSorted(CachedPaths):
                 return self._first_rows(selection, pairs, stop)
         if self._covered:
             return None
-        found = self._fewer_than(table, query.where, self._most if limit is None else self._most_limited)
+        most = self._most
+        if stop is not None and ordered is not None and not ordered.exact:
+            # To look for *stop* of so many in the order of the index takes as long as to read and sort them all.
+            most = min(most, max(isqrt(stop * total_of(table)), FEW))
+        found = self._fewer_than(table, query.where, most)
         keys = self._in_key_order(selection, found) if found else found
         if keys is None and ordered is not None and not ordered.exact and limit is not None:
             return ordered.all(selection, give, limit)

@@ -1,8 +1,9 @@
 """What an index alone tells of the records that a query finds: their number, the least and the greatest of a field.
 
 Entries are counted, and nothing is decoded or compared, if the whole condition is what one index is asked for, of types
-of which an entry says exactly what the record does. Then it does not matter how much of the table it is. The least
-value of a field that an index sorts is in the record of the first entry.
+of which an entry says exactly what the record does. Then it does not matter how much of the table it is. If the index
+tells of the contrary, as of ``!=`` and of ``is None``, these are subtracted from all records. The least value of a field
+that an index sorts is in the record of the first entry.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ...query.accesses import Access, IndexFacts, accesses, has_all, in_all, ord
 from ...query.following import Followed
 from ...query.following.known import kind_of
 from ...query.following.nodes import Parameter, walk
-from ...query.following.operations import Compare
+from ...query.following.operations import Compare, IsNone, Not
 from ...query.terms import DESCENDING, KEY, Asking, Origin, Subject, subject_of
 from ...store.ranges import seek
 from ..indexstorage import BoundIndex
@@ -43,32 +44,37 @@ if TYPE_CHECKING:
 class CachedCount:
     """How the entries of one index are counted for the conditions of a query: *find* gives their ranges.
 
-    *times* are as of `_captured_times`.
+    *times* are as of `_captured_times`. *others*: the records counted are those without such an entry.
     """
 
-    __slots__ = ("_find", "_handle", "_times")
+    __slots__ = ("_bound", "_find", "_others", "_times")
 
-    def __init__(self, find: Find, handle: Any, times: Sequence[Origin]) -> None:
-        self._find, self._handle, self._times = find, handle, times
+    def __init__(self, find: Find, bound: BoundIndex, times: Sequence[Origin], *, others: bool) -> None:
+        self._find, self._bound, self._times, self._others = find, bound, times, others
 
     def count(self, table: Table[Any, Any], where: Sequence[Followed]) -> Optional[int]:
-        """How many entries there are; None where somebody else has to find out."""
+        """How many records there are; None where somebody else has to find out."""
         try:
             if not _are_moments(self._times, where):
                 return None
-            ranges = self._find(where)
+            ranges, index = self._find(where), self._bound.storage
             if not ranges:
                 return None
-            cursor, found = table._raw.cursor(self._handle), 0
-            try:
-                for lower, upper in set(ranges):
-                    found += count_in(cursor, lower, upper)
-            finally:
-                cursor.close()
-            return found
+            if index.storage.alone and tuple(ranges) == ((index.lower, index.upper),):
+                found = table._entries(self._bound.handle)
+            else:
+                found = self._entries_in(table, set(ranges))
+            return table._entries() - found if self._others else found
         except Exception as error:  # the general form tells what it is
             let_through(error)
             return None
+
+    def _entries_in(self, table: Table[Any, Any], ranges: set[Range]) -> int:
+        cursor = table._raw.cursor(self._bound.handle)
+        try:
+            return sum([count_in(cursor, lower, upper) for lower, upper in ranges])
+        finally:
+            cursor.close()
 
 
 def _captured_times(access: Access) -> list[Origin]:
@@ -248,11 +254,29 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
         return False
     parts = parts_of(where)
     facts = [one for one in known.facts if one.name != KEY]
+    others = False
     access = next((one for one in accesses(parts, facts) if _tells(one, parts)), None)
+    if access is None and len(parts) == 1 and selection._table._storage.alone:
+        parts = _contrary(parts[0])
+        others = bool(parts)
+        access = next((one for one in accesses(parts, facts) if _tells(one, parts)), None)
     if access is None:
         return False
-    way = way_of(access, selection._running(ordered=False), where)
-    return CachedCount(way.find, way.handle, _captured_times(access))
+    running = selection._running(ordered=False)
+    bound: Any = AccessReads(selection._table).bound(access)
+    return CachedCount(way_of(access, running, where).find, bound, _captured_times(access), others=others)
+
+
+def _contrary(asking: Asking) -> Sequence[Asking]:
+    """What all other records fit, and no record raises for, if an index may tell it: most may be without an entry."""
+    node = asking.node
+    if node.risky:
+        return ()
+    if isinstance(node, IsNone):
+        return (asking.of(Not(node)),)
+    if isinstance(node, Not) and isinstance(node.inner, Compare) and node.inner.operator in ("==", "in"):
+        return (asking.of(node.inner),)
+    return ()
 
 
 def _tells(access: Access, parts: Sequence[Asking]) -> bool:
