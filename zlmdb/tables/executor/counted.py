@@ -2,7 +2,7 @@
 
 Entries are counted, and nothing is decoded or compared, if the whole condition is what one index is asked for, of types
 of which an entry says exactly what the record does. Then it does not matter how much of the table it is. If the index
-tells of the contrary, as of ``!=`` and of ``is None``, these are subtracted from all records. The least value of a field
+tells of the contrary, as of ``!=`` and ``is None``, these are subtracted from all records. The least value of a field
 that an index sorts is in the record of the first entry.
 """
 
@@ -252,7 +252,7 @@ def _made(selection: Selection[Any, Any], where: Sequence[Followed], known: Know
     vouched = vouches(selection._table._storage.value.name)
     if not vouched or not all([one.complete and not one.links for one in readings]):
         return False
-    parts = parts_of(where)
+    parts: Sequence[Asking] = parts_of(where)
     facts = [one for one in known.facts if one.name != KEY]
     others = False
     access = next((one for one in accesses(parts, facts) if _tells(one, parts)), None)
