@@ -173,6 +173,25 @@ def test_few_records_of_the_other_table_lead_through_the_index_of_the_link(db: A
         assert (last.called, last.keep) == ((), ("(t.books.by_author[b.author].last() is not None)",))
 
 
+@pytest.mark.parametrize(
+    ("condition", "what"),
+    [
+        (lambda t: lambda b: b.author in t.authors.where(lambda a: a.name == "a1").keys().all(), "t.authors.where"),
+        (lambda t: lambda b: b.author in t.authors.by_name.select("a1").keys().all(), "t.authors.by_name.select"),
+        (lambda t: lambda b: b.author > t.authors.count(), "t.authors.count"),
+    ],
+)
+def test_a_query_within_a_function_runs_for_each_record_and_explain_says_what_to_write(
+    db: Any, condition: Any, what: str
+) -> None:
+    with db.read() as t:
+        asked = t.books.where(condition(t))
+        assert asked.keys().all() == [k for k, b in t.books.items() if condition(t)(b)]
+        (why,) = asked.explain().called
+        assert why.startswith(f"{what}, which runs for each record")
+        assert why.endswith(f"keys = {what}(...), and capture it")
+
+
 def test_each_record_is_looked_up_once_and_each_row_has_its_own_objects(db: Any) -> None:
     with db.read() as t:
         authors = t.authors

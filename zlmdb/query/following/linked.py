@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial, partialmethod
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
 
 from ...namedtuples import NamedTuple
 from .arity import takes_key
@@ -99,6 +99,15 @@ class _Rows(OpaqueProxy):
     def zlmdb_kind(self) -> str:
         return self._noun
 
+    def _queried(self, name: str) -> NoReturn:
+        """End the way, since *name* begins a query within the function."""
+        if name.startswith("__"):
+            self.zlmdb_blocked(f"attribute {name}")
+        self.zlmdb_session.block(
+            f"{self._node!r}.{name}, which runs for each record: if it gives the same for all, take that before this "
+            f"query, as in keys = {self._node!r}.{name}(...), and capture it"
+        )
+
     def _unread(self) -> Any:
         """End the way, since what is read of records that refer is not said."""
         self.zlmdb_session.block(
@@ -120,7 +129,7 @@ class Records(_Rows):
     def __getattr__(self, name: str) -> Any:
         session, unique = self.zlmdb_session, self._types.indexes.get(name)
         if unique is None:
-            return self.zlmdb_blocked(f"attribute {name}")
+            self._queried(name)
         node = session.nodes.make(Attribute, self._node, name, True, SOMETHING)
         return Index(session, node, self._types, unique=unique)
 
@@ -151,6 +160,9 @@ class Index(_Rows):
     def __init__(self, session: Session, node: Node, types: TableTypes, *, unique: bool) -> None:
         super().__init__(session, node)
         self._types, self._unique = types, unique
+
+    def __getattr__(self, name: str) -> Any:
+        self._queried(name)
 
     def __getitem__(self, key: Any) -> Any:
         session, types = self.zlmdb_session, self._types
