@@ -115,6 +115,16 @@ def test_one_key_is_read_as_that_of_any_index_in_a_write_transaction(
             assert named.limit(3).count() == 3
             assert t.books.by_tag["none"].all() == []
             assert t.books.by_tag["none"].first() is None
+            late = named.where(lambda book: "y1" in book.tags)
+            expected_late = [pair for pair in expected if "y1" in pair[1].tags]
+            assert (late.first(), late.count(), bool(late)) == (expected_late[0], len(expected_late), True)
+            assert late.all() == expected_late
+            assert (
+                late.order_by(lambda book: book.title).limit(2).all()
+                == sorted(expected_late, key=lambda pair: pair[1].title)[:2]
+            )
+            assert named.limit(2).fields(lambda book: book.title).all() == [book.title for _, book in expected[:2]]
+            assert late.fields(lambda book: len(book.tags)).sum() == sum(len(book.tags) for _, book in expected_late)
             assert t.books.by_tag.select("y", "z").first() == (0, t.books[0])
             assert not searched
             t.books[48] = Book("changed", ["a"])

@@ -21,6 +21,7 @@ from ..selection import Selection
 
 if TYPE_CHECKING:
     from ...query.translated import Give
+    from ..executor.execution import Running
     from ..storage import Storage
     from ..table import Table
 
@@ -109,6 +110,27 @@ class OneElementSelection(ElementSelection[K, V]):
     _at_end: Any = IndexSelection._at_end
     _counted: Any = IndexSelection._counted
     _record_keys: Any = IndexSelection._record_keys
+
+    def _of_any(self) -> IndexSelection[K, V]:
+        """The same records, for a caller who takes what it wants before the program continues."""
+        same = IndexSelection(self._table, self._lower, self._upper, self._reverse, self._limit, index=self._index)
+        same._query = self._query
+        return same
+
+    def _every(self, give: Give) -> list[Any]:
+        return self._of_any()._every(give)
+
+    def _first_of(self, give: Give) -> Any:
+        return self._of_any()._first_of(give)
+
+    def _summed(self, give: Give) -> Iterator[Any]:
+        return self._of_any()._summed(give)
+
+    def _running_all(self, *, ordered: bool = True) -> Running:
+        return self._of_any()._running_all(ordered=ordered)
+
+    def __bool__(self) -> bool:
+        return bool(self._of_any())
 
 
 class ElementScan(Scanned):
