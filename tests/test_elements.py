@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from tests.pagewalk import rows_of_pages
+from zlmdb.tables.indexkinds import elementview
 from zlmdb.values import F32
 
 pytestmark = pytest.mark.twice  # what indexes and links hold does not depend on the version of Python
@@ -84,6 +85,89 @@ def test_a_record_comes_once_in_a_range_at_its_first_element(books: Any) -> None
     assert every.group_by(lambda b: len(b.tags), lambda g: g.count()) == {3: 2, 1: 1}
     assert str(every.explain()) == "read   index by_tag of books"
     assert repr(every.explain()) == str(every.explain())  # in a shell
+
+
+class Numbered(zlmdb.Table[int, Book]):
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
+class NumberedStore(zlmdb.Schema):
+    books: Numbered
+
+
+def test_one_key_is_read_as_that_of_any_index_in_a_write_transaction(
+    make_db: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """first(), last() and count() read all entries of the key, and a list was that of a loop."""
+    with make_db(NumberedStore).write() as t:
+        t.books.update({number: Book(str(number), ["x", f"y{number % 3}", "m"]) for number in range(50)})
+        expected = list(t.books.items())
+        searched: list[Any] = []
+        found = elementview.ElementSelection.found
+        monkeypatch.setattr(elementview.ElementSelection, "found", lambda self: searched.append(self) or found(self))
+        for _ in range(2):
+            named = t.books.by_tag["m"]
+            assert (named.first(), named.last(), named.count()) == (expected[0], expected[-1], len(expected))
+            assert (named.keys().first(), named.values().last()) == (expected[0][0], expected[-1][1])
+            assert named.all() == expected
+            assert named.keys().all() == [key for key, _ in expected]
+            assert named.limit(3).all() == expected[:3]
+            assert named.limit(3).count() == 3
+            assert t.books.by_tag["none"].all() == []
+            assert t.books.by_tag["none"].first() is None
+            late = named.where(lambda book: "y1" in book.tags)
+            expected_late = [pair for pair in expected if "y1" in pair[1].tags]
+            assert (late.first(), late.count(), bool(late)) == (expected_late[0], len(expected_late), True)
+            assert late.all() == expected_late
+            assert (
+                late.order_by(lambda book: book.title).limit(2).all()
+                == sorted(expected_late, key=lambda pair: pair[1].title)[:2]
+            )
+            assert named.limit(2).fields(lambda book: book.title).all() == [book.title for _, book in expected[:2]]
+            assert late.fields(lambda book: len(book.tags)).sum() == sum(len(book.tags) for _, book in expected_late)
+            assert t.books.by_tag.select("y", "z").first() == (0, t.books[0])
+            assert not searched
+            t.books[48] = Book("changed", ["a"])
+            t.books[77] = Book("new", ["m", "m", "n"])
+            expected = [(key, book) for key, book in t.books.items() if "m" in book.tags]
+        assert list(t.books.by_tag["m"]) == expected
+        assert t.books.by_tag.select("x", "y0").last() == expected[-2]
+        assert len(searched) == 2
+        assert t.books.by_tag["m"].limit(2).delete() == 2
+        assert t.books.by_tag["m"].all() == expected[2:]
+
+
+@dataclass
+class Writing:
+    """A record that writes to its table when it is read."""
+
+    tags: list[str]
+
+    def __post_init__(self) -> None:
+        if TO_WRITE:
+            table = TO_WRITE.pop()
+            del table[1]
+            table[4] = Writing(["m"])
+            table[2] = Writing(["m", "n"])
+
+
+TO_WRITE: list[Any] = []
+
+
+class Writers(zlmdb.Table[int, Writing]):
+    by_tag = zlmdb.Index[str]("tags", each=True)
+
+
+class WritingStore(zlmdb.Schema):
+    writers: Writers
+
+
+def test_what_loads_a_record_may_write_while_one_key_is_listed(make_db: Callable[..., Any]) -> None:
+    with make_db(WritingStore).write() as t:
+        t.writers.update({number: Writing(["m"]) for number in range(4)})
+        TO_WRITE.append(t.writers)
+        assert [key for key, _ in t.writers.by_tag["m"].all()] == [0, 2, 3, 4]
+        assert t.writers.by_tag["m"].all()[1] == (2, Writing(["m", "n"]))
 
 
 @pytest.mark.parametrize("reverse", [False, True])

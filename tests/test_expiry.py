@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import zlmdb
 from zlmdb.schema import indexbuilding
+from zlmdb.tables import expiring
 
 from .reliability.failing import Fuse, Fused
 
@@ -569,6 +570,37 @@ def test_no_index_answers_alone_for_what_has_expired() -> None:
                     groups = t.readings.group_by(lambda one: one.sensor, lambda group: group.count())
                     assert sum(groups.values()) == len(values)
                     assert [key for key, _ in t.readings.by_sensor.groups()] == sorted(groups)
+
+
+def test_counts_and_conditions_do_not_read_what_has_expired(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look-up by an index read every record of the table, to know how many there are."""
+    records = {f"k{number:03}": Session(f"u{number:03}", NOW[0] + 1 + number % 2 * 100) for number in range(400)}
+    with memory.write() as t:
+        t.sessions.update(records)
+    NOW[0] += 10
+    living = {key: one for key, one in records.items() if one.until > NOW[0]}
+    judged = []
+    judge = expiring.Expiring._has_expired
+    monkeypatch.setattr(
+        expiring.Expiring, "_has_expired", lambda self, value: judged.append(value) or judge(self, value)
+    )
+    for block in (memory.read, memory.write):
+        with block() as t:
+            assert len(t.sessions) == t.sessions.select().count() == len(living)
+            assert not judged
+            for user in ("u007", "u008", "u500"):
+                found = t.sessions.where(lambda one: one.user == user)  # noqa: B023 - used at once
+                expected = [pair for pair in living.items() if pair[1].user == user]
+                assert found.all() == list(found) == expected
+                assert found.first() == (expected[0] if expected else None)
+                assert found.count() == len(expected)
+            assert len(judged) < len(records) // 2
+            judged.clear()
+    with memory.write() as t:
+        t.sessions["k008"] = Session("u008", NOW[0] + 50)  # deletes some, too
+        living["k008"] = t.sessions["k008"]
+        assert len(t.sessions) == len(living)
+        assert dict(t.sessions) == living
 
 
 # -- links --------------------------------------------------------------------------------------------------------

@@ -234,6 +234,34 @@ def test_the_other_table_is_read_once(db: Any, monkeypatch: pytest.MonkeyPatch) 
         assert reads == ["flat"]  # entries of the index tell
 
 
+def test_the_first_row_in_a_write_transaction_is_not_that_of_a_loop(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """first() asked the index for each record up to it, as in a loop whose body may write."""
+    reads: list[str] = []
+    rows_that_fit = linkscans.rows_that_fit
+
+    def noted(fits: Any, table: Any, give: Any) -> Any:
+        reads.append(table._name)
+        return rows_that_fit(fits, table, give)
+
+    monkeypatch.setattr(linkscans, "rows_that_fit", noted)
+    with db.write() as t:
+        last = list(t.users)[-1]
+        t.flat[key(5000)] = Order(1000, last)
+
+        def fits(k: UUID, u: User) -> bool:
+            return any(o.total > 900 for o in t.flat.by_user[k].values())
+
+        for give in (lambda rows: rows, lambda rows: rows.values(), lambda rows: rows.fields(lambda u: u.name)):
+            query = t.users.where(lambda k, u: any(o.total > 900 for o in t.flat.by_user[k].values()))
+            assert give(query).first() == give(t.users.select(last)).first()
+            assert query.limit(0).first() is None
+            assert query.limit(1, skip=1).first() is None
+            assert reads
+            reads.clear()
+        assert t.users.where(fits).keys().all() == [last]
+        t.txn.abort()
+
+
 def test_errors_are_those_of_the_function(db: Any) -> None:
     with db.read() as t:
         paid = t.users.where(lambda k, u: any(o.paid * 2 > 600 for o in t.orders.by_user[k].values()))

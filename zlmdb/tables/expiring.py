@@ -23,6 +23,7 @@ from ..store.ranges import pairs_from, seek
 from ..store.transaction import Transaction
 from .expiry import CUTS, INDEX, Expiry
 from .indexstorage import BoundIndex, IndexStorage
+from .keyrange import count_in
 from .storage import Storage
 from .table import Table
 
@@ -181,6 +182,27 @@ class Expiring(Table[Any, Any]):
             self._txn._fail(error, table=self._name, index=INDEX)
         return found
 
+    def _entries_stored(self) -> int:
+        raw = self._raw
+        if not isinstance(raw, Living):
+            return super()._entries_stored()
+        try:
+            return int(raw.raw.stat(self._db)["entries"])
+        except Exception as error:
+            self._txn._fail(error, table=self._name)
+
+    def _number_expired(self, raw: Any) -> Optional[int]:
+        """How many records have expired in the transaction *raw* of the engine, by their times; None if unknown."""
+        times = self._times()
+        if times is None:
+            return None
+        cursor = raw.cursor(times.handle)
+        try:
+            lower, upper = times.storage.lower, times.storage.bound(self._cut, through=True)
+            return count_in(cursor, lower, upper, views=self._txn.buffers)
+        finally:
+            cursor.close()
+
     def _has_expired(self, value: Any) -> bool:
         """Whether a stored record with this value has expired."""
         time = self._expires.time_of(value)
@@ -309,7 +331,10 @@ class Living:
         return LivingCursor(self.raw.cursor(db), self.judge(db))
 
     def stat(self, db: Any = None) -> dict[str, int]:
-        """The number of records that have not expired, which are counted."""
+        """The number of records that have not expired: those that have are counted, of an index all the others."""
+        expired = self._table._number_expired(self.raw) if db is self._db else None
+        if expired is not None:
+            return {"entries": self.raw.stat(db)["entries"] - expired}
         cursor = self.cursor(db)
         try:
             return {"entries": sum(1 for _ in cursor.iternext(True, False)) if cursor.first() else 0}

@@ -133,9 +133,9 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
         """The class of selections, of the records of *one_key* or of others."""
         if not self._storage.several or (one_key and not self._table._txn._write):
             return IndexSelection
-        from .indexkinds.elementview import ElementSelection  # late: few have it
+        from .indexkinds.elementview import ElementSelection, OneElementSelection  # late: few have it
 
-        return ElementSelection
+        return OneElementSelection if one_key else ElementSelection
 
     def keys(self) -> Reads[K]:
         """The primary keys, in the order of the index."""
@@ -354,12 +354,12 @@ class IndexSelection(Selection[K, V]):
         return super()._listed(give) if found is None else found
 
     def _at_once(self, give: Give) -> Optional[list[Any]]:
-        """What *give* says of each record, while nothing changes; None where somebody else has to find out."""
+        """What *give* says of each record, all at once; None where somebody else has to find out."""
         table, index = self._table, self._index
         tail = index.storage.tail
         if give is not PAIRS and give is not VALUES and give is not KEYS:
             return None
-        if table._txn._write or not table._steady or not tail:
+        if not table._steady or not tail:
             return None
         try:
             cursor, lower, upper = table._raw.cursor(index.handle), self._lower, self._upper
@@ -371,6 +371,8 @@ class IndexSelection(Selection[K, V]):
                 entries = keys_from(cursor, lower, upper, self._reverse)
             if self._limit is not None:
                 entries = islice(entries, self._limit)
+            if table._txn._write:
+                entries = list(entries)  # what loads a record may write
             storage = table._storage
             prefix, get, handle, load = storage.prefix, table._get, table._db, storage.load
             keys: list[bytes] = []

@@ -370,6 +370,8 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
             rows = None if cached is None else cached.all(self, give, 1)
             if rows is not None:
                 return rows[0] if rows else None
+            if self._table._txn._write and not self._query.skip:  # not as in a loop, whose body may write
+                return first_of(self._with(limit=1)._running_all().rows(give), None)
         return first_of(self._first_ones()._run(give), None)
 
     def _first_ones(self) -> Selection[K, V]:

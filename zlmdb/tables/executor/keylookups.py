@@ -36,7 +36,7 @@ def by_cursor(table: Table[Any, Any], keys: Sequence[bytes]) -> Optional[Callabl
     If they are many, the next record is often on the page on which the cursor is, and it need not search the tree.
     Otherwise a cursor takes longer. In a read transaction.
     """
-    if len(keys) > _MANY and len(keys) * _PAGE > table._entries():
+    if len(keys) > _MANY and len(keys) * _PAGE > table._entries_stored():
         return table._raw.cursor(table._db).get
     return None
 
@@ -53,7 +53,7 @@ def most_of(table: Table[Any, Any]) -> int:
 
 def total_of(table: Table[Any, Any]) -> int:
     """About how many records there are."""
-    return table._entries() if table._storage.alone else SHARE * CAP
+    return table._entries_stored() if table._storage.alone else SHARE * CAP
 
 
 class _Beside:

@@ -3,7 +3,7 @@
 A record may have several entries in a range. Its place is that of the first of them, whichever way the range is read:
 so reversing a selection reverses its order. To know which entries are the first ones, all entries of the range are
 read before the first record comes. A record has only one entry with a given index key, so that the selection of one
-key is read as that of any index while nothing can be written.
+key is read as that of any index, but for a loop whose body can write.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..selection import Selection
 
 if TYPE_CHECKING:
     from ...query.translated import Give
+    from ..executor.execution import Running
     from ..storage import Storage
     from ..table import Table
 
@@ -43,7 +44,7 @@ class ElementSelection(IndexSelection[K, V]):
         self._whole = lower, upper  # a page narrows the other bounds, and not what the first entry of a record is
 
     def _copy(self) -> Selection[K, V]:
-        cls: Any = ElementSelection
+        cls: Any = type(self)
         made: ElementSelection[K, V] = cls.__new__(cls)
         made._index, made._whole = self._index, self._whole
         return made
@@ -79,6 +80,8 @@ class ElementSelection(IndexSelection[K, V]):
         """None: a record may have several entries."""
 
     def _at_end(self, reverse: bool, give: Give = PAIRS) -> Any:
+        if not reverse and (self._lower, self._upper) == self._whole:  # its first entry is that of the first record
+            return super()._at_end(reverse, give)
         return next(self._with(reverse=reverse, limit=1)._run(give), None)
 
     def _counted(self, most: Optional[int]) -> int:
@@ -96,6 +99,38 @@ class ElementSelection(IndexSelection[K, V]):
         from ..changing import delete  # late: few programs need it
 
         return delete(self)
+
+
+class OneElementSelection(ElementSelection[K, V]):
+    """The records with one index key, in a write transaction: all but a loop reads them as those of any index."""
+
+    __slots__ = ()
+
+    _at_once: Any = IndexSelection._at_once
+    _at_end: Any = IndexSelection._at_end
+    _counted: Any = IndexSelection._counted
+    _record_keys: Any = IndexSelection._record_keys
+
+    def _of_any(self) -> IndexSelection[K, V]:
+        """The same records, for a caller who takes what it wants before the program continues."""
+        same = IndexSelection(self._table, self._lower, self._upper, self._reverse, self._limit, index=self._index)
+        same._query = self._query
+        return same
+
+    def _every(self, give: Give) -> list[Any]:
+        return self._of_any()._every(give)
+
+    def _first_of(self, give: Give) -> Any:
+        return self._of_any()._first_of(give)
+
+    def _summed(self, give: Give) -> Iterator[Any]:
+        return self._of_any()._summed(give)
+
+    def _running_all(self, *, ordered: bool = True) -> Running:
+        return self._of_any()._running_all(ordered=ordered)
+
+    def __bool__(self) -> bool:
+        return bool(self._of_any())
 
 
 class ElementScan(Scanned):
