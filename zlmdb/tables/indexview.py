@@ -135,7 +135,9 @@ class _View(NoList, Ranged[I, K, V], Generic[I, K, V]):
             return IndexSelection
         from .indexkinds.elementview import ElementSelection, OneElementSelection  # late: few have it
 
-        return OneElementSelection if one_key else ElementSelection
+        if one_key:
+            return OneElementSelection
+        return ElementSelection
 
     def keys(self) -> Reads[K]:
         """The primary keys, in the order of the index."""

@@ -101,15 +101,18 @@ class ElementSelection(IndexSelection[K, V]):
         return delete(self)
 
 
+_OfAny: Any = IndexSelection  # whose methods the next class takes over
+
+
 class OneElementSelection(ElementSelection[K, V]):
     """The records with one index key, in a write transaction: all but a loop reads them as those of any index."""
 
     __slots__ = ()
 
-    _at_once: Any = IndexSelection._at_once
-    _at_end: Any = IndexSelection._at_end
-    _counted: Any = IndexSelection._counted
-    _record_keys: Any = IndexSelection._record_keys
+    _at_once = _OfAny._at_once
+    _at_end = _OfAny._at_end
+    _counted = _OfAny._counted
+    _record_keys = _OfAny._record_keys
 
     def _of_any(self) -> IndexSelection[K, V]:
         """The same records, for a caller who takes what it wants before the program continues."""
