@@ -163,6 +163,11 @@ def _check_options(cls: Any) -> None:
     name, source = cls._table_name, cls._key_source
     if name is not None and not (is_a(name, str) and name):
         raise TypeError(f"{cls.__name__}: name={name!r}: expected a text, the name of the table in the file")
+    if isinstance(source, (tuple, list)):
+        raise TypeError(
+            f"{cls.__name__}: key={shortened(source)}: one field has the key; leave out key= for a key of several "
+            f"parts, and write table[first, second] = record"
+        )
     if source is not None and not is_a(source, str) and not callable(source):
         raise TypeError(
             f"{cls.__name__}: key={shortened(source)}: expected the name of a field of the record, or a function "
