@@ -303,9 +303,3 @@ def test_a_link_to_a_class_that_was_defined_again() -> None:
         match=r"'by_note' leads to another class named Notes .* defined again, .*; define Marks again, too, or",
     ):
         zlmdb.open(None, Marked)
-
-    class Alone(zlmdb.Schema):
-        marks: Marks
-
-    with pytest.raises(TypeError, match="declare it in the schema, too, as in `notes: Notes`$"):
-        zlmdb.open(None, Alone)

@@ -66,7 +66,7 @@ def _target(where: str, source: str, name: str, link: ForeignKey[Any], found: De
         raise TypeError(
             f"{where}: the link {name!r} leads to {shown}, and the schema has no table of that class, but {classes}: "
             + (
-                f"declare it in the schema, too, as in `{shown.lower()}: {shown}`"
+                f"declare it in the schema, too: others: {shown}"
                 if isinstance(wanted, type) and issubclass(wanted, Table)
                 else "name the class of the table, not that of its records; a table that is linked has a class of its "
                 "own, class Others(Table[KeyType, ValueType])"
