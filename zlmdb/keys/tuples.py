@@ -229,7 +229,7 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         return encoded, after(encoded)
 
     def told_of_part(self, key: object) -> str:
-        first = key if isinstance(key, tuple) else (key,)
+        first: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
         if not 0 < len(first) < len(self.parts):
             return ""
         try:
