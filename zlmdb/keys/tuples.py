@@ -228,8 +228,8 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
             return encoded, encoded + b"\0"
         return encoded, after(encoded)
 
-    def told_of_part(self, key: object) -> str:
-        first: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
+    def told_of_part(self, key: Any) -> str:
+        first: tuple[Any, ...] = key if issubclass(type(key), tuple) else (key,)
         if not 0 < len(first) < len(self.parts):
             return ""
         try:
