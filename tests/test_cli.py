@@ -265,3 +265,9 @@ def test_nobody_is_told_to_remove_a_directory_with_files_of_others(shop: str) ->
     assert done.exit_code == 1
     assert done.output.endswith("is a directory with other files in it: choose another path\n")
     assert run("load", "users.jsonl", shop).output.endswith("exists: remove it, or choose another path\n")
+
+
+def test_a_directory_as_the_stream_of_load_is_told_the_order(tmp_path: Path) -> None:
+    done = run("load", str(tmp_path), str(tmp_path / "stream.jsonl"))
+    assert done.exit_code == 2
+    assert "is a directory: write zlmdb load FILE PATH" in done.output

@@ -277,3 +277,29 @@ def test_a_duration_as_the_field_of_an_expiry_is_answered_with_both() -> None:
 
         class T(zlmdb.Table[int, Account], expires=timedelta(hours=1)):  # type: ignore[arg-type]  # the mistake
             pass
+
+
+def test_a_link_to_a_class_that_was_defined_again() -> None:
+    def define() -> Any:
+        class Notes(zlmdb.Table[int, Note]): ...
+
+        return Notes
+
+    first, again = define(), define()
+
+    @dataclass
+    class Mark:
+        note: int
+
+    class Marks(zlmdb.Table[int, Mark]):
+        by_note = zlmdb.ForeignKey[first]("note")  # type: ignore[valid-type]
+
+    class Marked(zlmdb.Schema):
+        notes: again  # type: ignore[valid-type]
+        marks: Marks
+
+    with pytest.raises(
+        TypeError,
+        match=r"'by_note' leads to another class named Notes .* defined again, .*; define Marks again, too, or",
+    ):
+        zlmdb.open(None, Marked)

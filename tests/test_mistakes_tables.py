@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -524,3 +525,54 @@ def test_a_method_of_another_store_is_answered(books: Any, asked: Callable[[Any]
         asked(t)
     assert "clear" not in str(raised.value)
     assert getattr(raised.value, "obj", None) is None  # which Python makes suggestions from
+
+
+def test_computing_with_the_views_of_a_table_leads_to_its_fields(notebook: Any) -> None:
+    with notebook.read() as t:
+        for view, name in ((t.notes.values(), "sum"), (t.notes.items(), "max")):
+            with pytest.raises(AttributeError, match=rf"write \.fields\(lambda record: \.\.\.\)\.{name}\(\) of the"):
+                getattr(view, name)
+        with pytest.raises(AttributeError, match=r"write \.select\(\)\.keys\(\)\.max\(\.\.\.\)$"):
+            t.notes.keys().max()
+        with pytest.raises(AttributeError, match=r"write \.order_by\(.*\.first\(\) and \.last\(\)"):
+            t.notes.max_by(lambda note: note.stars)
+        with pytest.raises(AttributeError, match=r"write \.select\(start, stop\)"):
+            t.notes.by_stars.between(1, 2)
+    with pytest.raises(AttributeError, match=r"db\.dump\(file\) .*db\.load\(file\)"):
+        notebook.export("notes.jsonl")
+
+
+def test_the_first_part_of_a_key_is_told_of_prefix() -> None:
+    class Paired(zlmdb.Schema):
+        pairs: zlmdb.Table[tuple[int, str], int]
+
+    with zlmdb.open(None, Paired) as db, db.read() as t:
+        table: Any = t.pairs
+        for first in (1, (1,)):
+            with pytest.raises(
+                zlmdb.EncodeError, match=r"; write \.select\(prefix=\(1,\)\) for all keys that begin so$"
+            ):
+                table[first]
+        for other in ("a", None, (), (1, "a", 2), [1, "a"]):
+            with pytest.raises(zlmdb.EncodeError, match=r"expected a tuple of 2 \(int, str\)$"):
+                table[other]
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ["first", "second"]])
+def test_the_names_of_several_fields_are_no_source_of_keys(names: Any) -> None:
+    with pytest.raises(TypeError, match=r"Pairs: key=.*one field has the key; .*write table\[first, second\] = record"):
+
+        class Pairs(zlmdb.Table[tuple[str, str], Note], key=names): ...
+
+
+def test_attributes_of_the_pages_of_others(notebook: Any) -> None:
+    with notebook.read() as t:
+        page: Any = t.notes.select().page(3)
+        for name, advice in (("items", ".rows"), ("has_next", ".next is not None"), ("cursor", ".next, which")):
+            with pytest.raises(AttributeError, match=f"no attribute '{name}': write {re.escape(advice)}"):
+                getattr(page, name)
+
+
+def test_a_message_shows_a_function_without_its_address(notebook: Any) -> None:
+    with notebook.read() as t, pytest.raises(TypeError, match=r"and got <function <lambda>>: write \.fields\("):
+        t.notes.select().sum(lambda note: note.stars)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Mapping
+from types import FunctionType
 from typing import Optional
 
 _LIMIT = 80
@@ -22,6 +23,8 @@ class NotGiven:
 
 def shortened(value: object) -> str:
     """The repr of *value*, cut to 80 characters. Also if its own repr fails, as that of what is nested very deeply."""
+    if isinstance(value, FunctionType):  # its repr names the function around it, and an address
+        return f"<function {value.__name__}>"
     try:
         text = repr(value)
     except Exception:

@@ -100,6 +100,8 @@ class _Stream(click.File):
     def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
         if value == "-" and sys.stdin is None:
             self.fail("standard input is closed", param, ctx)
+        if os.path.isdir(value):
+            self.fail(f"{value!r} is a directory: write zlmdb load FILE PATH, what dump wrote and then the database")
         return super().convert(value, param, ctx)
 
 

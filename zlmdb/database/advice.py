@@ -26,6 +26,7 @@ _OTHERWISE = {
     **dict.fromkeys(("iterate", "iterator"), "write t.table.select(start, stop) in a block `with db.read() as t:`"),
     **dict.fromkeys(("prefixed_db", "box"), "the schema declares a table for each; it is t.table in a block"),
     "snapshot": "a block `with db.read() as t:` is one", "write_batch": "a block `with db.write() as t:` is one",
+    **dict.fromkeys(("export", "export_json"), "db.dump(file) writes JSON lines, db.load(file) reads them"),
     "drop_table": "a migration drops a table, with old.drop(name)", "pack": _SMALLER, "vacuum": _SMALLER,
 }  # fmt: skip
 OF_OTHERS = (

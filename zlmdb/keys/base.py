@@ -230,7 +230,13 @@ class KeyCodec(ABC, Generic[T]):
             [hasattr(type(key), name) for name in ("__dataclass_fields__", "__struct_fields__", "__attrs_attrs__")]
         ):
             message += "; this is a record: give its key, which add() and .key(...) of a unique index return"
+        else:
+            message += self.told_of_part(key)
         raise EncodeError(message, key=key)
+
+    def told_of_part(self, key: object) -> str:
+        """What to write if *key*, which is none, is the beginning of keys of several parts; else an empty text."""
+        return ""
 
     def __eq__(self, other: object) -> bool:
         return self.name == other.name if isinstance(other, KeyCodec) else NotImplemented

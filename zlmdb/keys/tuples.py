@@ -228,6 +228,16 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
             return encoded, encoded + b"\0"
         return encoded, after(encoded)
 
+    def told_of_part(self, key: Any) -> str:
+        first: tuple[Any, ...] = key if issubclass(type(key), tuple) else (key,)
+        if not 0 < len(first) < len(self.parts):
+            return ""
+        try:
+            self.span(first)
+        except EncodeError:
+            return ""
+        return f"; write .select(prefix={shortened(first)}) for all keys that begin so"
+
     def _leading(self, prefix: object) -> list[Any]:
         """The values of the leaves that *prefix* gives."""
         if not isinstance(prefix, tuple):

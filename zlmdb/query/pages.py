@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic, Optional, TypeVar
 
+from ..missingattributes import tell_each
 from ..shown import shortened
 
 if TYPE_CHECKING:
@@ -49,3 +50,14 @@ class Page(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<Page [{', '.join(map(shortened, self.rows))}]{'' if self.next is None else ', and more'}>"
+
+
+tell_each(
+    Page,
+    {
+        **dict.fromkeys(("count", "data", "items", "object_list", "results", "values"), "write .rows, which is a list"),
+        **dict.fromkeys(("has_next", "has_more"), "write .next is not None"),
+        **dict.fromkeys(("has_prev", "has_previous"), "write .previous is not None"),
+        **dict.fromkeys(("cursor", "next_cursor", "after"), "write .next, which page(size, after) takes"),
+    },
+)

@@ -33,14 +33,14 @@ def resolve(schema: str, found: Declared) -> None:
         for name, index in resolved.items():
             if index._links:
                 link: Any = index
-                target = _target(f"{schema}.{attribute}", name, link, found)
+                target = _target(f"{schema}.{attribute}", declared.class_name, name, link, found)
                 resolved[name] = link._toward(Target(target.name, target.class_name, target.key), declared.model)
                 target.referred.add((declared.name, name))
                 declared.linked = True
         declared._declared = resolved
 
 
-def _target(where: str, name: str, link: ForeignKey[Any], found: Declared) -> Declaration:
+def _target(where: str, source: str, name: str, link: ForeignKey[Any], found: Declared) -> Declaration:
     wanted = link._referred
     if wanted is None:
         raise TypeError(
@@ -56,6 +56,12 @@ def _target(where: str, name: str, link: ForeignKey[Any], found: Declared) -> De
         return fitting[0][1]
     shown = wanted if named else getattr(wanted, "__name__", repr(wanted))
     if not fitting:
+        if not named and any([cls.__qualname__ == wanted.__qualname__ for cls, _ in found.values()]):
+            raise TypeError(
+                f"{where}: the link {name!r} leads to another class named {shown} than that of the schema: it was "
+                f"defined again, as by a cell or a module that runs twice; define {source} again, too, or name the "
+                f"class by a text, ForeignKey[{shown!r}](...)"
+            )
         classes = ", ".join(dict.fromkeys(cls.__name__ for cls, _ in found.values()))
         raise TypeError(
             f"{where}: the link {name!r} leads to {shown}, and the schema has no table of that class, but {classes}: "

@@ -52,10 +52,15 @@ class _View(Generic[R]):
         raise TypeError(f"[{shown_position(position)}]: a view of a table has no positions: {SOME}")
 
 
+_COMPUTED = ("max", "mean", "min", "sum")  # of values and pairs only a field can be computed with
+
+
 def _of_view(view: object, name: str) -> str:
     """What to write for *name*, which *view* does not have."""
     kind, advice = type(view).__name__.lower(), ""
-    if not name.startswith("_") and hasattr(Reads, name):
+    if name in _COMPUTED and kind != "keys":
+        advice = f": write .fields(lambda record: ...).{name}() of the table"
+    elif not name.startswith("_") and hasattr(Reads, name):
         advice = f": write .select(){'' if kind == 'items' else f'.{kind}()'}.{name}(...)"
     return f"the {kind} of a table have no attribute {name!r}{advice}"
 

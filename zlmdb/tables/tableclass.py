@@ -160,9 +160,15 @@ def check_types(cls: Any, table: type) -> None:
 
 def _check_options(cls: Any) -> None:
     """Raise `TypeError` for what *cls* gives as ``name=`` or ``key=``, and is none."""
-    name, source = cls._table_name, cls._key_source
+    name: Any = cls._table_name
+    source: Any = cls._key_source
     if name is not None and not (is_a(name, str) and name):
         raise TypeError(f"{cls.__name__}: name={name!r}: expected a text, the name of the table in the file")
+    if is_a(source, tuple) or is_a(source, list):
+        raise TypeError(
+            f"{cls.__name__}: key={shortened(source)}: one field has the key; leave out key= for a key of several "
+            f"parts, and write table[first, second] = record"
+        )
     if source is not None and not is_a(source, str) and not callable(source):
         raise TypeError(
             f"{cls.__name__}: key={shortened(source)}: expected the name of a field of the record, or a function "
