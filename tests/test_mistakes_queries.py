@@ -142,6 +142,8 @@ def test_views_and_pages_show_their_rows(planner: Any) -> None:
         assert repr(t.tasks.items()) == repr(t.tasks.select())
         assert repr(t.tasks.fields(lambda task: task.name).page(1)) == "<Page ['One'], and more>"
         assert repr(t.tasks.fields(lambda task: task.name).page(2)) == "<Page ['One', 'Two']>"
+        assert len(t.tasks.select().page(1)) == 1
+        assert not t.tasks.where(lambda task: task.name == "Three").page(1)
 
 
 @pytest.mark.parametrize("kind", ["table", "index", "selection", "condition"])

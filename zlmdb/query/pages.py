@@ -45,6 +45,9 @@ class Page(Generic[R_co]):
         """The same page with other *rows*."""
         return Page(rows, self.next, self._before, self._query)
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def __iter__(self) -> Iterator[R_co]:
         return iter(self.rows)
 
