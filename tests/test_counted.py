@@ -194,6 +194,16 @@ def test_a_value_that_no_key_can_be_counts_as_python_counts(table: Any) -> None:
     assert [other(float("nan")), other(3.0), other(3)] == [400, 380, 380]
 
 
+@pytest.mark.parametrize("names", [("nick1", "nick2"), ("nick1", None), (None,), (), ["nick0", None], {"nick1", None}])
+def test_none_among_the_members_counts_as_python_counts(table: Any, names: Any) -> None:
+    rows = list(table.values())
+    for _ in range(3):
+        assert table.where(lambda p: p.nick in names).count() == sum(1 for p in rows if p.nick in names)
+        assert table.where(lambda p: p.nick not in names).count() == sum(1 for p in rows if p.nick not in names)
+        for name in names:
+            assert table.where(lambda p, name=name: p.nick != name).count() == sum(1 for p in rows if p.nick != name)
+
+
 def test_a_write_transaction_counts_what_it_has_written(db: Any) -> None:
     def older() -> tuple[int, int]:
         return t.people.where(lambda p: p.age > 10).count(), t.flat.where(lambda p: p.age > 10).count()

@@ -216,15 +216,21 @@ def chain_of(t: Any, order: Order) -> str:
     return name
 
 
-def test_the_other_table_is_read_once(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads: list[str] = []
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables that are read whole for a link."""
+    found: list[str] = []
     rows_that_fit = linkscans.rows_that_fit
 
     def noted(fits: Any, table: Any, give: Any) -> Any:
-        reads.append(table._name)
+        found.append(table._name)
         return rows_that_fit(fits, table, give)
 
     monkeypatch.setattr(linkscans, "rows_that_fit", noted)
+    return found
+
+
+def test_the_other_table_is_read_once(db: Any, reads: list[str]) -> None:
     with db.read() as t:
         t.users.where(lambda k, u: not any(o.total > 60 for o in t.flat.by_user[k].values())).count()
         assert reads == ["flat"]
@@ -234,16 +240,8 @@ def test_the_other_table_is_read_once(db: Any, monkeypatch: pytest.MonkeyPatch) 
         assert reads == ["flat"]  # entries of the index tell
 
 
-def test_the_first_row_in_a_write_transaction_is_not_that_of_a_loop(db: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_row_in_a_write_transaction_is_not_that_of_a_loop(db: Any, reads: list[str]) -> None:
     """first() asked the index for each record up to it, as in a loop whose body may write."""
-    reads: list[str] = []
-    rows_that_fit = linkscans.rows_that_fit
-
-    def noted(fits: Any, table: Any, give: Any) -> Any:
-        reads.append(table._name)
-        return rows_that_fit(fits, table, give)
-
-    monkeypatch.setattr(linkscans, "rows_that_fit", noted)
     with db.write() as t:
         last = list(t.users)[-1]
         t.flat[key(5000)] = Order(1000, last)
