@@ -186,6 +186,7 @@ def consumed(t: Any, make: Callable[[Any, str], Any], table: Any) -> dict[str, A
     query = table.where(make(t, "b1"))
     titles = query.fields(lambda b: b.title)
     authors = query.fields(lambda b: b.author)
+    first = query.page(4)
     return {
         "count": query.count(),
         "truth": bool(query),
@@ -204,7 +205,7 @@ def consumed(t: Any, make: Callable[[Any, str], Any], table: Any) -> dict[str, A
         "distinct": (authors.distinct().all(), authors.distinct().count()),
         "groups": query.group_by(lambda b: b.author % 3, lambda g: (g.count(), g.fields(lambda b: b.author).sum())),
         "rows of groups": query.group_by(lambda b: b.author % 3, lambda g: g.order_by(lambda b: b.title).keys().all()),
-        "pages": (page := query.page(4)) and (page.rows, query.page(4, page.next).rows if page.next else None),
+        "pages": (first.rows, query.page(4, first.next).rows if first.next else None),
     }
 
 
