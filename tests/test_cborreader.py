@@ -119,6 +119,14 @@ def test_hostile_bytes_are_refused(data: bytes) -> None:
         serializer(Cbor[Thing]).decode(data)
 
 
+@pytest.mark.parametrize("least", [0, 2**63 - 1])
+def test_a_release_that_reads_integers_wrongly_is_not_used(least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """libipld before 3.1, which other packages may ask for: -2 ** 64 was 0, and a deep list ended the process."""
+    monkeypatch.setattr(libipld, "decode_dag_cbor", lambda data: least)
+    slow = Slow()
+    assert cborreader.reader(MODEL, slow) is slow
+
+
 def test_records_in_another_order_are_read_and_seldom_tried() -> None:
     """So an older program or another library wrote them; the fast reader is asked again after 1, 3, 7, ... of them."""
     slow = Slow()

@@ -494,7 +494,7 @@ def test_a_bound_out_of_the_range_of_its_type_is_the_end_of_the_range(annotation
     """The idiom for all with x, ``select((x, 0), (x, MAX_OID + 1))``, gave EncodeError."""
     codec = key_codec(annotation)
     pair = TupleKey([codec, codec])
-    examples = [one for one in codec.examples if one != float("-inf")]
+    examples = [one for one in codec.examples if not isinstance(one, float) or one != float("-inf")]
     for key in examples:
         data, both = codec.encode(key), pair.encode((examples[1], key))
         for through in (False, True):

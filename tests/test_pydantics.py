@@ -236,3 +236,14 @@ def test_an_unknown_field_is_refused_when_the_query_is_made() -> None:
         # What a model has besides fields, or may get when it is made, is asked of each record.
         assert untyped.where(lambda note: note.model_extra is None).count() == 1
         assert t.later.where(lambda note: note._made == 1).count() == 1
+
+
+def test_a_model_of_an_older_release_is_told_which_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases before 2.10 told of their fields elsewhere: AttributeError; one of Pydantic 1 was no model at all."""
+    old = type("Old", (), {"__fields__": {}, "parse_obj": None})
+    with pytest.raises(TypeError, match=r"Old is a model of Pydantic 1, and .* of Pydantic 2\.10 and newer"):
+        serializer(zlmdb.Json[old])
+    older = type("Older", (), {"__pydantic_validator__": None, "model_validate": None})
+    monkeypatch.setattr(pydantic, "VERSION", "2.9.2")
+    with pytest.raises(TypeError, match=r"Older is a model of Pydantic 2\.9, and .* of Pydantic 2\.10 and newer"):
+        serializer(zlmdb.Json[older])

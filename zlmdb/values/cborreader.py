@@ -14,6 +14,9 @@ from .base import Data, Decode
 from .models import Model
 from .shapes import walk
 
+_LEAST = b"\x3b" + b"\xff" * 8
+"""The least integer of CBOR, -2 ** 64. Releases of libipld before 3.1 read it as 0, and deep lists crash them."""
+
 MOST = 1023
 """How many records are read by cbor2 at once, when one after the other was not DAG-CBOR, until the next is tried."""
 
@@ -24,10 +27,12 @@ def reader(model: Model, decode: Decode) -> Decode:
         import libipld
     except ImportError:
         return decode
-    if any(bytes in part.sure for part in walk(model.shape)):  # the one tag that it reads, 42, comes as bytes
-        return decode
     library: Any = libipld
     read: Callable[[Data], Any] = library.decode_dag_cbor
+    if read(_LEAST) != -(2**64):
+        return decode
+    if any(bytes in part.sure for part in walk(model.shape)):  # the one tag that it reads, 42, comes as bytes
+        return decode
     load = model.from_plain()
     left = pause = 0
 

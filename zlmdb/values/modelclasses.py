@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Callable, Optional
 
-from .pydantics import argument, fields_of, is_pydantic
+from .pydantics import argument, check_release, fields_of, is_pydantic
 
 _MISSING: Any = object()
 
@@ -87,6 +87,7 @@ def model_class(cls: Any, where: str) -> Optional[ModelClass]:
         return ModelClass(cls, "attrs", [_attribute(field) for field in found], hooked=hooked)
     if hasattr(cls, "__struct_config__"):
         return ModelClass(cls, "Struct", _struct(cls), hooked=hasattr(cls, "__post_init__"))
+    check_release(cls, where)
     if is_pydantic(cls):
         return ModelClass(cls, "Pydantic", _pydantic(cls, where), hooked=True)
     mro: tuple[Any, ...] = getattr(cls, "__mro__", ())

@@ -22,6 +22,22 @@ def pydantic_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def check_release(cls: Any, where: str) -> None:
+    """Raise TypeError if *cls* is a model of a Pydantic that says something else of its fields."""
+    if hasattr(cls, "__pydantic_fields__"):
+        return
+    if is_pydantic(cls):
+        release = ".".join(map(str, pydantic_version()))
+    elif hasattr(cls, "__fields__") and hasattr(cls, "parse_obj"):  # also one of pydantic.v1, which is part of 2
+        release = "1"
+    else:
+        return
+    raise TypeError(
+        f"{where}: {typename(cls)} is a model of Pydantic {release}, and zlmdb stores those of Pydantic 2.10 and newer: "
+        "pip install 'zlmdb[pydantic]', and derive the class from pydantic.BaseModel"
+    )
+
+
 def fields_of(cls: Any) -> dict[str, Any]:
     """What Pydantic says of the fields of *cls*."""
     if not cls.__pydantic_complete__:
