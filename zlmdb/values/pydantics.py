@@ -33,8 +33,8 @@ def check_release(cls: Any, where: str) -> None:
     else:
         return
     raise TypeError(
-        f"{where}: {typename(cls)} is a model of Pydantic {release}, and zlmdb stores those of Pydantic 2.10 and newer: "
-        "pip install 'zlmdb[pydantic]', and derive the class from pydantic.BaseModel"
+        f"{where}: {typename(cls)} is a model of Pydantic {release}, and zlmdb stores those of Pydantic 2.10 and "
+        "newer: pip install 'zlmdb[pydantic]', and derive the class from pydantic.BaseModel"
     )
 
 
