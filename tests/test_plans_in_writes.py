@@ -19,7 +19,7 @@ from zlmdb.tables.executor.cachedpaths import FEW
 from zlmdb.tables.executor.execution import Running
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
-pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+pytestmark = pytest.mark.once  # plans do not depend on the interpreter
 
 
 @dataclass

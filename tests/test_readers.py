@@ -297,6 +297,7 @@ def test_a_long_read_that_ends_with_the_interpreter_does_not_import(path: str) -
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has locks that belong to an open file and stay with it")
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("way", "lib_version"),
     [("lmdb", "0.9"), ("zlmdb", "0.9"), ("zlmdb", "1.0")],  # lmdb alone opens files of 0.9

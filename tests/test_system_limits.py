@@ -81,6 +81,7 @@ def test_a_salvage_without_descriptors_names_them_and_no_other_program(filled: P
     assert len(said) > 5
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("left", range(9))
 def test_a_cache_is_not_emptied_for_want_of_descriptors_and_can_be_closed(left: int, tmp_path: Path) -> None:
     """Its mark could not be read, so it was taken for that of another boot."""
