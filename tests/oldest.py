@@ -11,14 +11,20 @@ from importlib.metadata import requires
 
 from packaging.requirements import Requirement
 
+TOOLS = ("hypothesis", "pytest")
+"""What only tests use: old ones take minutes more."""
+
 
 def oldest(extra: str) -> list[str]:
     """What to install, ``name==version``, for the package with *extra* on this interpreter."""
     found = [Requirement(line) for line in requires("zlmdb") or ()]
     wanted = [one for one in found if one.marker is None or one.marker.evaluate({"extra": extra})]
     return [
-        f"{one.name}=={bound.version}" for one in wanted for bound in one.specifier if bound.operator == ">="
-    ]  # fmt: skip
+        f"{one.name}=={bound.version}"
+        for one in wanted
+        for bound in one.specifier
+        if bound.operator == ">=" and one.name not in TOOLS
+    ]
 
 
 if __name__ == "__main__":
