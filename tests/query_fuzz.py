@@ -417,10 +417,14 @@ CONDITIONS: dict[str, list[str]] = {
         "(v.editor is not None and v.editor in t.authors and t.authors[v.editor].name == w)",
         "any(one in t.authors and t.authors[one].country == s for one in v.helpers)",
         "(v.editor is None or v.editor not in t.authors or t.authors[v.editor].age >= n)",
+        "((y := t.authors.get(v.author)) is not None and y.country == s)", "((y := t.authors.get(v.author)) and y.age == n)",
+        "((y := t.authors.get(v.author)) is None or y.country == s)", "(v.editor is not None and (y := t.authors.get(v.editor)) is not None and y.name == w)",
+        "any(t.authors.get(one) is not None and t.authors.get(one).country == s for one in v.helpers)",
     ],
     "notes": [
         "v.stars == n", "v.stars > n", "v.text == w", "v.book is None", "v.book == n", "v.stars in ns",
         "(v.book is not None and v.book in t.books and t.books[v.book].year > n)",
+        "(v.book is not None and (y := t.books.get(v.book)) is not None and (z := t.authors.get(y.author)) is not None and z.country == s)",
         "(v.book is not None and v.book in t.books and t.books[v.book].author in t.authors and "
         "t.authors[t.books[v.book].author].country == s)",
     ],
@@ -444,7 +448,7 @@ GIVES: dict[str, list[str]] = {
     "authors": ["v.name", "(k, v.country, v.age)", "v", "v.mentor", "(v.name, None if v.mentor is None else t.authors.get(v.mentor))"],
     "books": [
         "v.title", "(k, v.year)", "(v.year, v.price, v.place)", "v", "v.price", "len(v.words)", "(v.title, t.authors.get(v.author))",
-        "(v.place or '-', v.sold)", "v.words", "(t.authors[v.author].name if v.author in t.authors else None)", "v.year",
+        "((y := t.authors.get(v.author)) is None, y and y.name)", "(y.age if (y := t.authors.get(v.author)) is not None else -1)", "(v.place or '-', v.sold)", "v.words", "(t.authors[v.author].name if v.author in t.authors else None)", "v.year",
     ],
     "notes": ["v.text", "(k, v.stars)", "v.stars", "(None if v.book is None else t.books.get(v.book))"],
 }  # fmt: skip
