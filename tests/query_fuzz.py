@@ -401,7 +401,7 @@ CONDITIONS: dict[str, list[str]] = {
     "authors": [
         "v.country == s", "v.country in {'NO', s}", "v.age > n", "n <= v.age < n + 2", "v.age == n", "v.name == w",
         "v.name.casefold() == w.casefold()", "v.mentor is None", "v.mentor == n", "k > n", "k in (1, n, 5)",
-        "v.country == s and v.age >= 3", "v.name.startswith(w[:1])", "v.age in ns",
+        "v.country == s and v.age >= 3", "v.name.startswith(w[:1])", "v.name[:1] == w[:1]", "v.age in ns",
         "(v.mentor is not None and v.mentor in t.authors and t.authors[v.mentor].country == s)",
         "(v.mentor is not None and v.mentor in t.authors and t.authors[v.mentor].age > n)",
     ],
@@ -411,6 +411,7 @@ CONDITIONS: dict[str, list[str]] = {
         "v.price == 0.0", "v.price in (1.5, 2)", "x in v.words", "any(one == x for one in v.words)", "v.sold", "not v.sold",
         "v.sold and v.year > n", "v.author == n", "v.author in ns", "v.editor == n", "v.editor is not None", "n in v.helpers",
         "v.day.year == 2016 + n", "v.day.year >= 2016 + n", "v.day.year < 2020", "v.day.year == 2020 and v.day > date(2020, 1, 1)",
+        "v.day.year == 2016 + n and v.day.month == 12", "(v.day.month == n and v.day.year == 2020 and v.day.day == 31)", "v.place is not None and v.place[:1] == w[:1]", "v.title.casefold()[:1] == w",
         "(v.author, v.year) in ((n, 1), (2, n), (n, 3))", "(v.place, v.year) in {('a', n), (None, 2)}", "v.author in (n, 2, 5)", "v.author in ns",
         "v.place is not None and v.author == n", "k < n + 3", "k == n", "len(v.words) > 1", "v.title.upper() == w.upper()",
         "(v.author in t.authors and t.authors[v.author].country == s)", "(v.author in t.authors and t.authors[v.author].age == n)",

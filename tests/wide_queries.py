@@ -29,6 +29,7 @@ CONDITIONS = [
     "normalize('NFKC', v.name).casefold() == normalize('NFKC', w).casefold()", "fold(v.name) == fold(w)", "fold(v.name) in (fold(w), 'ab')", "v.name.lower() == w.lower()", "w <= v.name.casefold() <= 'c'",
     "v.price > 0.15", "v.price == 0.0", "v.price < 1.0", "v.price in (0.1, 1)", "v.price <= n", "(v.cost is not None and v.cost < 1.0)", "v.cost == 0.3", "v.cost is not None", "v.cost is None",
     "v.day.year < 2000", "v.day.year >= 1994 + n", "v.day.year == 1997 + n", "1999 >= v.day.year", "v.day.year == 1999 and v.day >= day", "v.day.year > 1999 or v.n == n", "v.day.year != 1999",
+    "(v.day.year == 1997 + n and v.day.month == 1)", "(v.day.month == n and v.day.year == 2000)", "(v.day.year == 2000 and v.day.month == 1 and v.day.day == n)", "(v.at is not None and v.at.year == 2000 and v.at.month == n)", "(v.at is not None and v.at.year == at.year and at.month == v.at.month and v.at.day == at.day)", "v.name[:1] == w[:1]", "v.name[:n] == w", "w == v.name[0:2]", "v.name.casefold()[:1] == c[:1].casefold()", "v.name[:-1] == w[:1]",
     "(v.at is not None and v.at.date() == day)", "(v.at is not None and v.at.date() > day)", "(v.at is not None and day > v.at.date())", "(v.at is not None and v.at.year == 1997 + n)", "v.at is not None and v.at.date() <= day and v.at > at",
     "(v.n, v.m) in ((n, 2), (1, None), (2, n))", "(v.n, v.name) in {(n, w), (2, c), (3,)}", "(v.kind, v.day) in [(kind, day), (Kind.A, date(2000, 1, 2))]", "(v.m, v.n) in {(n, 2): 1}",
     "v.day == day", "v.day > day", "v.day in (day, date(2000, 1, 2))", "v.day.year == 1999", "v.at == at", "(v.at is not None and v.at > at)", "(v.at is not None and v.at <= at)", "v.at is None",
@@ -58,16 +59,16 @@ GUARDED = [
 CONDITIONS_LATER = [
     "v.dec > q", "v.dec == q", "v.now == q", "v.now in (q, 1)", "v.odd == q", "v.odd > q", "v.odd != v.odd", "v.odd in (q, 1.0)", "v.flag == q", "v.raw < bytes([255, 255])", "v.raw.startswith(bytes([255]))", "v.raw >= bytes([255])", "v.span in (timedelta(0), timedelta.max)", "v.span < timedelta.max", "v.span > timedelta.min",
     "v.now == n", "v.now in ns", "v.now == 2", "v.size == 'big'", "v.size is None", "v.size in ('small', None)", "(v.size is not None and v.size > 'big')", "v.dec == dec", "v.dec > dec", "v.dec in (dec, Decimal(7))", "v.span > timedelta(0)", "v.span == timedelta(0)", "v.uid == uid", "(v.uid is not None and v.uid > uid)",
-    "v.raw == b'a'", "v.raw.startswith(b'a')", "v.raw >= b'a'", "v.raw[:1] == b'b'", "v.marks is None", "not v.marks", "(v.marks is not None and n in v.marks)", "any(one > n for one in v.marks or ())", "(v.marks is not None and len(v.marks) == 1)", "(v.marks is not None and any(one in ns for one in v.marks))",
+    "v.raw == b'a'", "v.raw.startswith(b'a')", "v.raw >= b'a'", "v.raw[:1] == b'b'", "v.raw[:n] == b'a'", "v.raw[:n] == bytes([255])", "v.marks is None", "not v.marks", "(v.marks is not None and n in v.marks)", "any(one > n for one in v.marks or ())", "(v.marks is not None and len(v.marks) == 1)", "(v.marks is not None and any(one in ns for one in v.marks))",
     "(v.pair is not None and v.pair[0] == n)", "(v.pair is not None and v.pair > (n, 'a'))", "v.pair == (n, 'a')", "x in v.scores", "v.scores.get(x, 0) > 1", "v.scores.get(x) == n", "any(one > n for one in v.scores.values())", "any(h.city == c for h in v.homes)", "any(h.zip is not None and h.zip > n for h in v.homes)", "all(h.city != c for h in v.homes)", "len(v.homes) == 1",
     "(v.refs is not None and n in v.refs)", "any(one in t.owners and t.owners[one].country == c for one in v.refs or ())", "any(one == n for one in v.refs or [])", "v.flag", "not v.flag", "v.flag is True", "(v.flag and v.now > n)", "v.flag == (n > 2)", "v.short == w[:1]", "v.above(n)", "v.above(n, most=6)",
 ]
 OF_KEYS = {
     "int": ["k == n", "k > n", "k in ns", "n <= k < n + 9", "k % 3 == 0", "k in (n, 2, 5)", "k != n", "-k > n"],
-    "str": ["k == f'k{n}'", "k > f'k{n}'", "k.startswith('k1')", "k in ('k1', 'k7', w)", "len(k) == 2"],
+    "str": ["k == f'k{n}'", "k > f'k{n}'", "k.startswith('k1')", "k[:2] == 'k1'", "k in ('k1', 'k7', w)", "len(k) == 2"],
     "tuple": ["k[0] == w", "k[0] == 'a' and k[1] > n", "k > ('a', n)", "k == ('a', 1)", "k[1] == n", "k in (('', 4), ('a', n))", "k[0] in ws", "k[0].startswith('a')"],
     "uuid": ["k > UUID(int=500)", "k == UUID(int=7919 % 1009)", "k in (uid, UUID(int=7919 * n % 1009))", "k.int % 2 == 0"],
-    "date": ["k.year == 1996 + n", "k.year <= 2000", "k > date(2000, 1, 9)", "k == date(2000, 1, 1 + n)", "k.month == 1", "k in (day, date(2000, 2, 1))"],
+    "date": ["k.year == 1996 + n", "k.year <= 2000", "k > date(2000, 1, 9)", "k == date(2000, 1, 1 + n)", "k.month == 1", "(k.year == 2000 and k.month == n)", "k in (day, date(2000, 2, 1))"],
 }
 ORDERS = [
     "v.n", "desc(v.n)", "-v.n", "(v.n, v.name)", "(desc(v.n), v.name)", "(v.kind.value, desc(v.day))", "v.name", "v.name.casefold()", "desc(v.name)", "(v.day, desc(v.name))", "v.day", "desc(v.day)", "(desc(v.day), desc(v.name))", "(desc(v.day), v.name)", "v.price", "(v.m is None, v.m or 0)", "(v.m is None, desc(v.m or 0), v.n)",
