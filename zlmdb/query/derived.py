@@ -1,8 +1,8 @@
 """Terms that follow from a condition on a part of what a field is: ``b.day.year == 2026``, ``b.at.date() == day``.
 
 The index has the whole value, so such a condition is a range of it. Conditions on the year and on the month are one
-range. A text of which the first letters are compared, ``b.title[:2] == "Su"``, begins with these. A tuple of fields that
-is one of several tuples, ``(b.country, b.year) in pairs``, says of each field what it is one of.
+range. A text of which the first letters are compared, ``b.title[:2] == "Su"``, begins with these. A tuple of fields
+that is one of several tuples, ``(b.country, b.year) in pairs``, says of each field what it is one of.
 """
 
 from __future__ import annotations
