@@ -470,7 +470,7 @@ ORDERS: dict[str, list[str]] = {
     "books": [
         "v.year", "desc(v.year)", "(desc(v.year), v.title)", "v.title.casefold()", "v.price", "(v.place is None, v.place or '')",
         "(v.sold, v.year)", "(t.authors[v.author].name if v.author in t.authors else '')", "v.author", "(v.year, desc(k))", "desc(v.year)", "(v.author, desc(v.year))",
-        "(desc(v.year), k)", "v.day", "desc(v.day)",
+        "(desc(v.year), k)", "v.day", "desc(v.day)", "(v.author, desc(v.price))", "(desc(v.year), v.price)",
     ],
     "notes": ["v.stars", "(v.stars, v.text)", "v.text", "desc(v.stars)"],
 }  # fmt: skip
