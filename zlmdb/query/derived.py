@@ -85,7 +85,7 @@ def _beginning(asking: Asking, part: Node, value: Node) -> Optional[Term]:
     return Term(subject, "startswith", found, asking.node, Origin(asking.number, value), wide=True)
 
 
-_Edge = Callable[..., Any]
+_Edge = Callable[[Any], Any]
 _Edges = tuple[_Edge, _Edge]
 
 
@@ -164,9 +164,17 @@ def _last_of(year: Any, month: Any, day: Any = None) -> date:
     return _first_of(year, month, monthrange(_year(year), _year(month))[1])
 
 
-_MONTHS: Mapping[Any, _Edges] = {
+def _first_moment_of(year: Any, month: Any, day: Any = 1) -> datetime:
+    return _day(_first_of(year, month, day)) - _DAY
+
+
+def _last_moment_of(year: Any, month: Any, day: Any = None) -> datetime:
+    return _day(_last_of(year, month, day)) + 2 * _DAY
+
+
+_MONTHS: Mapping[Any, tuple[Callable[..., date], Callable[..., date]]] = {
     date: (_first_of, _last_of),
-    datetime: (lambda *parts: _day(_first_of(*parts)) - _DAY, lambda *parts: _day(_last_of(*parts)) + 2 * _DAY),
+    datetime: (_first_moment_of, _last_moment_of),
 }
 _DAYS: _Edges = (lambda day: _day(day) - _DAY, lambda day: _day(day) + 2 * _DAY)
 

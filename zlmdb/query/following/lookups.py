@@ -73,5 +73,5 @@ def _found_where(condition: Node, answer: bool) -> _Found:
     if isinstance(condition, IsNone) and isinstance(condition.inner, Got):
         return frozenset() if answer else frozenset((condition.inner,))
     if isinstance(condition, Joined) and (condition.word == "and") is answer:
-        return frozenset().union(*[_found_where(one, answer) for one in condition.conditions])
+        return frozenset([one for part in condition.conditions for one in _found_where(part, answer)])
     return frozenset()
