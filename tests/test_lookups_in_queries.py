@@ -150,6 +150,28 @@ def test_other_lookups_give_the_same(shop: Any, name: str) -> None:
             assert t.orders.where(function).keys().all() == list(t.orders.where(function).keys()) == rows
 
 
+def test_where_the_other_table_is_read_once_nothing_is_looked_up(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    contains = zlmdb.Table.__contains__
+
+    def noting(table: Any, key: Any) -> bool:
+        asked.append(key)
+        return contains(table, key)
+
+    monkeypatch.setattr(zlmdb.Table, "__contains__", noting)
+    with shop.read() as t:
+        users = dict(t.users.items())
+        query = t.orders.where(lambda o: (x := t.users.get(o.user)) is not None and x.age % 7 == 2)
+        rows = [key for key, o in t.orders.items() if o.user in users and users[o.user].age % 7 == 2]
+        assert query.explain().scanned == ("users",)
+        del asked[:]
+        assert query.keys().all() == rows
+        assert query.count() == len(rows) > 0
+        assert not asked
+        both = t.orders.where(lambda o: o.user in t.users and t.users[o.user].age % 7 == 2 and o.seller is None)
+        assert both.keys().all() == [key for key in rows if t.orders[key].seller is None]
+
+
 def test_fields_of_a_record_that_may_be_missing(shop: Any) -> None:
     with shop.read() as t:
         query = t.orders.fields(lambda o: x.city if (x := t.users.get(o.user)) is not None else None)
