@@ -401,7 +401,7 @@ CONDITIONS: dict[str, list[str]] = {
     "authors": [
         "v.country == s", "v.country in {'NO', s}", "v.age > n", "n <= v.age < n + 2", "v.age == n", "v.name == w",
         "v.name.casefold() == w.casefold()", "v.mentor is None", "v.mentor == n", "k > n", "k in (1, n, 5)",
-        "v.country == s and v.age >= 3", "v.name.startswith(w[:1])", "v.age in ns",
+        "v.country == s and v.age >= 3", "v.name.startswith(w[:1])", "v.name[:1] == w[:1]", "v.age in ns",
         "(v.mentor is not None and v.mentor in t.authors and t.authors[v.mentor].country == s)",
         "(v.mentor is not None and v.mentor in t.authors and t.authors[v.mentor].age > n)",
     ],
@@ -411,16 +411,21 @@ CONDITIONS: dict[str, list[str]] = {
         "v.price == 0.0", "v.price in (1.5, 2)", "x in v.words", "any(one == x for one in v.words)", "v.sold", "not v.sold",
         "v.sold and v.year > n", "v.author == n", "v.author in ns", "v.editor == n", "v.editor is not None", "n in v.helpers",
         "v.day.year == 2016 + n", "v.day.year >= 2016 + n", "v.day.year < 2020", "v.day.year == 2020 and v.day > date(2020, 1, 1)",
+        "v.day.year == 2016 + n and v.day.month == 12", "(v.day.month == n and v.day.year == 2020 and v.day.day == 31)", "v.place is not None and v.place[:1] == w[:1]", "v.title.casefold()[:1] == w",
         "(v.author, v.year) in ((n, 1), (2, n), (n, 3))", "(v.place, v.year) in {('a', n), (None, 2)}", "v.author in (n, 2, 5)", "v.author in ns",
         "v.place is not None and v.author == n", "k < n + 3", "k == n", "len(v.words) > 1", "v.title.upper() == w.upper()",
         "(v.author in t.authors and t.authors[v.author].country == s)", "(v.author in t.authors and t.authors[v.author].age == n)",
         "(v.editor is not None and v.editor in t.authors and t.authors[v.editor].name == w)",
         "any(one in t.authors and t.authors[one].country == s for one in v.helpers)",
         "(v.editor is None or v.editor not in t.authors or t.authors[v.editor].age >= n)",
+        "((y := t.authors.get(v.author)) is not None and y.country == s)", "((y := t.authors.get(v.author)) and y.age == n)",
+        "((y := t.authors.get(v.author)) is None or y.country == s)", "(v.editor is not None and (y := t.authors.get(v.editor)) is not None and y.name == w)",
+        "any(t.authors.get(one) is not None and t.authors.get(one).country == s for one in v.helpers)",
     ],
     "notes": [
         "v.stars == n", "v.stars > n", "v.text == w", "v.book is None", "v.book == n", "v.stars in ns",
         "(v.book is not None and v.book in t.books and t.books[v.book].year > n)",
+        "(v.book is not None and (y := t.books.get(v.book)) is not None and (z := t.authors.get(y.author)) is not None and z.country == s)",
         "(v.book is not None and v.book in t.books and t.books[v.book].author in t.authors and "
         "t.authors[t.books[v.book].author].country == s)",
     ],
@@ -444,7 +449,7 @@ GIVES: dict[str, list[str]] = {
     "authors": ["v.name", "(k, v.country, v.age)", "v", "v.mentor", "(v.name, None if v.mentor is None else t.authors.get(v.mentor))"],
     "books": [
         "v.title", "(k, v.year)", "(v.year, v.price, v.place)", "v", "v.price", "len(v.words)", "(v.title, t.authors.get(v.author))",
-        "(v.place or '-', v.sold)", "v.words", "(t.authors[v.author].name if v.author in t.authors else None)", "v.year",
+        "((y := t.authors.get(v.author)) is None, y and y.name)", "(y.age if (y := t.authors.get(v.author)) is not None else -1)", "(v.place or '-', v.sold)", "v.words", "(t.authors[v.author].name if v.author in t.authors else None)", "v.year",
     ],
     "notes": ["v.text", "(k, v.stars)", "v.stars", "(None if v.book is None else t.books.get(v.book))"],
 }  # fmt: skip
@@ -465,7 +470,7 @@ ORDERS: dict[str, list[str]] = {
     "books": [
         "v.year", "desc(v.year)", "(desc(v.year), v.title)", "v.title.casefold()", "v.price", "(v.place is None, v.place or '')",
         "(v.sold, v.year)", "(t.authors[v.author].name if v.author in t.authors else '')", "v.author", "(v.year, desc(k))", "desc(v.year)", "(v.author, desc(v.year))",
-        "(desc(v.year), k)", "v.day", "desc(v.day)",
+        "(desc(v.year), k)", "v.day", "desc(v.day)", "(v.author, desc(v.price))", "(desc(v.year), v.price)",
     ],
     "notes": ["v.stars", "(v.stars, v.text)", "v.text", "desc(v.stars)"],
 }  # fmt: skip

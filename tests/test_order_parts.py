@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -33,9 +34,29 @@ class Named(zlmdb.Table[str, Row]):
     by_year = zlmdb.Index[int](desc("year"), where=lambda r: r.year > 2)
 
 
+class Priced(zlmdb.Table[int, Row]):
+    by_year_and_price = zlmdb.Index[tuple[int, float]]("year", "price")
+    by_place = zlmdb.Index[str]("place")
+    dues = zlmdb.Index[tuple[str, int]]("name", "due")
+
+
+class Apart(zlmdb.Table[int, Row]):
+    by_year = zlmdb.Index[int]("year")
+    by_price = zlmdb.Index[float]("price")
+
+
+class PartlyPriced(zlmdb.Table[int, Row]):
+    by_year = zlmdb.Index[int]("year")
+    by_price = zlmdb.Index[float]("price", where=lambda r: r.price > 0.5)
+    by_due = zlmdb.Index[tuple[float, int]]("price", "due")
+
+
 class Store(zlmdb.Schema):
     rows: Rows
     named: Named
+    priced: Priced
+    apart: Apart
+    partly: PartlyPriced
 
 
 Asks = list[tuple[Callable[[Any], Any], Optional[Callable[[Any], bool]], bool]]
@@ -86,6 +107,32 @@ def test_rows_in_an_order_that_an_index_has_in_part(way: str, monkeypatch: pytes
         assert named.order_by(by).limit(1).explain().indexes == ("by_year",)
         check(named, by, dice)
     db.close()
+
+
+FLOATS: list[tuple[Callable[[Any], Any], dict[str, bool]]] = [
+    (lambda r: (r.year, desc(r.price)), {"priced": True, "apart": True, "partly": False}),
+    (lambda r: (desc(r.year), r.price), {"priced": True, "apart": True, "partly": False}),
+    (lambda r: (-r.year, -r.price, r.name), {"priced": True, "apart": True, "partly": False}),
+    (lambda r: (r.place, r.price), {"priced": True, "apart": False, "partly": False}),
+]
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+def test_an_index_of_the_other_parts_tells_that_they_are_in_order(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orderscans, "CAP", 2)
+    dice = random.Random(way)
+    with zlmdb.open(None, Store) as db:
+        with db.write() as t:
+            for table in (t.priced, t.apart, t.partly):
+                table.update({number: row(dice) for number in range(120)})
+                with pytest.raises(zlmdb.EncodeError) if table is not t.partly else nullcontext():
+                    table[200] = Row(3, "x", float("nan"), "a")
+            t.partly.pop(200, None)
+        with getattr(db, way)() as t:
+            for by, tables in FLOATS:
+                for name, used in tables.items():
+                    assert t[name].order_by(by).limit(2).explain().ordered is used, (by, name)
+                    check(t[name].select(), by, dice)
 
 
 def check(found: Any, by: Callable[[Any], Any], dice: random.Random) -> None:

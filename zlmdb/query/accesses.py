@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from ..namedtuples import NamedTuple
 from ..values.base import is_a
-from .derived import derived_terms
+from .derived import derived_terms, months
 from .following import Node
 from .following.known import kind_of
 from .following.nodes import spelled
@@ -200,7 +200,8 @@ def accesses(
 ) -> list[Access]:
     """The ways to find what all of *askings* want, the most promising first. *known*: what else is true of these."""
     by = _by_subject([
-        term for one in askings for term in (term_of(one), *derived_terms(one)) if term is not None
+        *months(askings),
+        *[term for one in askings for term in (term_of(one), *derived_terms(one)) if term is not None],
     ])  # fmt: skip
     # What is said of one element: another one says nothing of it.
     elements = [_by_subject(terms) for one in askings if (terms := element_terms(one))]
@@ -329,6 +330,7 @@ def order_access(
     if index.several or () in subjects or (index.where and not has_all(index, askings)):
         return None
     said = _by_subject([
+        *months(askings),
         *[term for term in map(term_of, askings) if term is not None],
         *[term for one in askings for term in derived_terms(one)],
     ])  # fmt: skip

@@ -1,7 +1,8 @@
 """Terms that follow from a condition on a part of what a field is: ``b.day.year == 2026``, ``b.at.date() == day``.
 
-The index has the whole value, so such a condition is a range of it. A tuple of fields that is one of several tuples,
-``(b.country, b.year) in pairs``, says of each field what it is one of.
+The index has the whole value, so such a condition is a range of it. Conditions on the year and on the month are one
+range. A text of which the first letters are compared, ``b.title[:2] == "Su"``, begins with these. A tuple of fields
+that is one of several tuples, ``(b.country, b.year) in pairs``, says of each field what it is one of.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any, Optional
 from .following import Node
 from .following.known import PLAIN, SOMETHING
 from .following.nodes import Constant
-from .following.operations import Apply, Attribute, Compare, Display, Method
-from .terms import CAP, FLIPPED, MEMBERS, NOTHING, Asking, Origin, Term, members_of
+from .following.operations import Apply, Attribute, Compare, Display, Item, Method, Slice
+from .terms import CAP, FLIPPED, MEMBERS, NOTHING, Asking, Origin, Subject, Term, members_of
 
 _LARGEST = 100
 """Nodes of a compared value up to which something is computed of it."""
@@ -28,10 +29,60 @@ def derived_terms(asking: Asking) -> list[Term]:
     operator, left, right = node.operator, node.left, node.right
     if operator == "in":
         return list(_of_tuple(asking, left, right)) if isinstance(left, Display) and left.kind is tuple else []
+    if operator == "==" and (begins := _beginning(asking, left, right) or _beginning(asking, right, left)):
+        return [begins]
     edges = _edges_of(left)
     if edges is None:
         edges, operator, left, right = _edges_of(right), FLIPPED[operator], right, left
     return [] if edges is None else list(_of_part(asking, edges, operator, left, right))
+
+
+def months(askings: Sequence[Asking]) -> list[Term]:
+    """What several of *askings* say of a date together: ``b.day.year == y and b.day.month == m``, or also the day."""
+    asked: dict[Any, dict[str, tuple[Asking, Node]]] = {}
+    for one in askings:
+        node = one.node
+        if not isinstance(node, Compare) or node.operator != "==":
+            continue
+        for part, value in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(part, Attribute) and part.name in _PARTS and (subject := one.subject(part.holder)):
+                cls = part.holder.known.required.cls
+                if cls in _MONTHS and value.size <= _LARGEST:
+                    asked.setdefault((subject, one.number, cls), {}).setdefault(part.name, (one, value))
+    return [term for (subject, _, cls), parts in asked.items() for term in _month(subject, cls, parts)]
+
+
+def _month(subject: Subject, cls: Any, parts: Mapping[str, tuple[Asking, Node]]) -> Iterator[Term]:
+    """What all of *parts* say of *subject*, a date or a moment.
+
+    Both bounds come before those of other conditions, so an index uses both of them or none.
+    """
+    if "year" not in parts or "month" not in parts:
+        return
+    asking = parts["year"][0]
+    first, *others = [parts[name][1] for name in _PARTS if name in parts]
+    for bound, edge, part in ((">=", _FIRST, "year"), ("<=", _LAST, "month")):
+        origin = Apply(Constant(_MONTHS[cls][edge], SOMETHING), (first, *others), (), True, SOMETHING)
+        found = asking.value(origin)
+        if found is NOTHING:
+            return
+        yield Term(subject, bound, found, parts[part][0].node, Origin(asking.number, origin), wide=cls is datetime)
+
+
+def _beginning(asking: Asking, part: Node, value: Node) -> Optional[Term]:
+    """What *asking* says of a text if it compares *part*, the first letters of it, with *value*.
+
+    The text begins with that, however many letters these are; it may be longer than so many, or shorter.
+    """
+    if not isinstance(part, Item) or not isinstance(part.key, Slice) or part.key.risky:
+        return None
+    start, _, step = part.key.bounds
+    if step is not None or not (start is None or (isinstance(start, Constant) and start.value == 0)):
+        return None
+    subject, found = asking.subject(part.holder), asking.value(value)
+    if not subject or type(found) not in (str, bytes) or part.holder.known.required.cls is not type(found):
+        return None
+    return Term(subject, "startswith", found, asking.node, Origin(asking.number, value), wide=True)
 
 
 _Edge = Callable[[Any], Any]
@@ -97,6 +148,33 @@ _YEARS: Mapping[Any, _Edges] = {
         lambda year: _day(date(_year(year), 1, 1)) - _DAY,
         lambda year: _day(date(_year(year), 12, 31)) + 2 * _DAY,
     ),
+}
+_PARTS = ("year", "month", "day")
+
+
+def _first_of(year: Any, month: Any, day: Any = 1) -> date:
+    return date(_year(year), _year(month), _year(day))
+
+
+def _last_of(year: Any, month: Any, day: Any = None) -> date:
+    if day is not None:
+        return _first_of(year, month, day)
+    from calendar import monthrange  # late: few need it
+
+    return _first_of(year, month, monthrange(_year(year), _year(month))[1])
+
+
+def _first_moment_of(year: Any, month: Any, day: Any = 1) -> datetime:
+    return _day(_first_of(year, month, day)) - _DAY
+
+
+def _last_moment_of(year: Any, month: Any, day: Any = None) -> datetime:
+    return _day(_last_of(year, month, day)) + 2 * _DAY
+
+
+_MONTHS: Mapping[Any, tuple[Callable[..., date], Callable[..., date]]] = {
+    date: (_first_of, _last_of),
+    datetime: (_first_moment_of, _last_moment_of),
 }
 _DAYS: _Edges = (lambda day: _day(day) - _DAY, lambda day: _day(day) + 2 * _DAY)
 

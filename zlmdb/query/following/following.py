@@ -19,6 +19,7 @@ from .folding import Changed, Folding
 from .formatted import gives_returned, returned
 from .known import Home, Known, kind_of
 from .linked import Holds, Link, Referred, answered
+from .lookups import with_links
 from .mistakenanswers import Text, refuse_always, refuse_method, refuse_texts, texts_of
 from .nodeof import is_constant, node_of
 from .nodes import Argument, Called, Given, Node, TooLarge, calls, identity, spelled, walk
@@ -341,7 +342,7 @@ class Following:
             refuse_always(ways, folding)
         if texts:
             refuse_texts(texts, arguments[-1])
-        return folding.folded(ways)
+        return with_links(session.nodes, folding.folded(ways))
 
     def _arguments(self, session: Session, function: Function) -> list[Argument]:
         known = [self.key_type, self.value_type] if takes_key(function) else [self.value_type]

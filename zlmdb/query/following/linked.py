@@ -43,6 +43,12 @@ class Link(Item):
     __slots__ = ()
 
 
+class Got(Method):
+    """The record of another table with a key, or None: ``t.authors.get(b.author)``. No value of the table is None."""
+
+    __slots__ = ()
+
+
 class Referred(Item):
     """The records that have one key in an index: ``t.books.by_author[key]``."""
 
@@ -143,11 +149,12 @@ class Records(_Rows):
 
     def get(self, *arguments: Any) -> Any:
         """The record of a key, or None."""
-        session = self.zlmdb_session
-        if len(arguments) != 1:
+        session, value = self.zlmdb_session, self._types.value
+        if len(arguments) != 1 and not (len(arguments) == 2 and arguments[1] is None):
             return self.zlmdb_blocked("get() with a default")
         given = (node_of(session, arguments[0]),)
-        return session.recorded(session.nodes.make(Method, self._node, "get", given, (), True, _or_none(self._types)))
+        kind = Method if value.optional or value.unknown else Got
+        return session.recorded(session.nodes.make(kind, self._node, "get", given, (), True, _or_none(self._types)))
 
 
 class Index(_Rows):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Optional
@@ -23,7 +25,7 @@ from ...query.ordering import first_of
 from ...query.plan import SHARE, Choice, Question, choose, most_of
 from ...query.prepared import Prepared
 from ...query.projection import HITS
-from ...query.terms import CAP, Subject, conjuncts
+from ...query.terms import CAP, DESCENDING, NEGATIVE, Subject, conjuncts
 from ...query.translated import want_of
 from ..indexstorage import BoundIndex
 from ..scan import IndexScan, first_within, rows_within
@@ -152,6 +154,9 @@ def _fitting(running: Running, keys: Sequence[bytes]) -> int:
 TOTAL = {one for one in PLAIN if one.__name__ not in ("float", "Decimal", "complex", "time", "datetime")}
 """Types all of whose values are ordered."""
 
+_IN_INDEXES = (float, Decimal, datetime)
+"""Types all of whose values that an index can hold are ordered: it holds no NaN, and no times without a zone."""
+
 
 def partly_ordered(running: Running, choice: Choice, order: Sequence[Subject], question: Question) -> Optional[Choice]:
     """The choice of an index that has the first parts of the sort key, if that is better than *choice*; else None.
@@ -165,10 +170,15 @@ def partly_ordered(running: Running, choice: Choice, order: Sequence[Subject], q
         return None
     if choice.accesses and sum([running.reads.measure(one, CAP) or 0 for one in choice.accesses]) < CAP:
         return None
+    whole = [one for one in question.indexes if not (one.where or one.several) and all([a.present for a in one.parts])]
+    sure = [part.subject for one in whole for part in one.parts]  # of all records, as each of them has an entry
     for count in range(len(order) - 1, 0, -1):
-        if not _compare(node.elements[count:]):
+        uncertain = _uncertain(node.elements[count:], order[count:])
+        if uncertain is None:
             return None
         for index in question.indexes:
+            if not uncertain.issubset((*sure, *[part.subject for part in index.parts])):
+                continue
             access = order_access(index, tuple(order[:count]), parts, tied=True)
             if access is None or not access.serves(parts) or running.reads.measure(access, 0) is None:
                 continue
@@ -177,13 +187,20 @@ def partly_ordered(running: Running, choice: Choice, order: Sequence[Subject], q
     return None
 
 
-def _compare(elements: Sequence[Any]) -> bool:
-    """Whether any two values of each of these *elements* of a tuple compare, and none is None or NaN."""
-    for one in elements:
+def _uncertain(elements: Sequence[Any], subjects: Sequence[Subject]) -> Optional[set[Subject]]:
+    """Those of *subjects*, the *elements* of a tuple, of which two values may not compare unless they are in an index.
+
+    None if there is one whose values may not compare there, either, or that may be None.
+    """
+    found: set[Subject] = set()
+    for one, subject in zip(elements, subjects):
         inner = one.arguments[0] if isinstance(one, Apply) else one.inner if isinstance(one, Unary) else one
-        if inner.known.cls not in TOTAL or inner.known.optional:
-            return False
-    return True
+        cls = inner.known.cls
+        if inner.known.optional or cls not in (*TOTAL, *_IN_INDEXES):
+            return None
+        if cls not in TOTAL:
+            found.add(subject[1:] if subject[0] in (DESCENDING, NEGATIVE) else subject)
+    return found
 
 
 def _is_little(running: Running, access: Access, count: int, limit: int, most: int) -> bool:

@@ -25,7 +25,7 @@ from uuid import UUID
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from ...query.accesses import Access, is_indexed
-from ...query.following import Followed, Given, Node, spelled
+from ...query.following import Followed, Given, Node, spelled, walk
 from ...query.following.linked import Link
 from ...query.following.operations import Apply, Compare, Each, Joined, Not
 from ...query.plan import SHARE
@@ -35,7 +35,7 @@ from ...query.translated import Give
 from . import linkscans
 from .indexfacts import vouches
 from .keylookups import total_of
-from .linkednodes import Making, link_of, nothing
+from .linkednodes import Among, Making, link_of, nothing
 from .linkscans import EXACT_KEYS, Keys, numbers_of
 from .referring import CHEAPER, Back, CountOf, Referrers, SafeCounts, back_of, counted
 
@@ -245,7 +245,7 @@ class _Telling:
         self.making = Making(followed)
         self.parameters: list[Any] = list(followed.parameters)
         self._again = False  # whether the function itself must be asked as well
-        self.alone = len(running.query.where) == 1 and not isinstance(followed.node, Joined)
+        self.alone = len(running.query.where) == 1 and _asks_once(followed.node)
         """Whether nothing else is asked of the records."""
 
     def conditions(self) -> list[Followed]:
@@ -276,11 +276,13 @@ class _Telling:
             sides = {"left": self._counted(node.left, elements), "right": self._counted(node.right, elements)}
             return self.making.with_parts(node, sides)
         if isinstance(node, Joined):
-            parts = tuple([
-                self._told(one, plain=plain and node.word == "and", elements=elements)
-                for one in self._by_link(node)
-            ])  # fmt: skip
-            return self.making.with_parts(node, {"conditions": parts})
+            asked = self._by_link(node)
+            parts = [self._told(one, plain=plain and node.word == "and", elements=elements) for one in asked]
+            if node.word == "and":
+                told = {link for one, made in zip(asked, parts) if isinstance(made, Among) for link in _links(one)}
+                told.difference_update(*map(_links, parts))
+                parts = [one for one in parts if not _is_there(one, told)]  # a key that was found is there
+            return self.making.with_parts(node, {"conditions": tuple(parts)})
         if isinstance(node, Not):
             return self.making.with_parts(node, {"inner": self._told(node.inner, plain=False, elements=elements)})
         if isinstance(node, Apply) and node.function.value in (any, all) and len(node.arguments) == 1:
@@ -367,6 +369,26 @@ class _Telling:
         self.parameters.append(found if back.by_number else SafeCounts(found, view))
         making = self.making
         return making.once(("count", back, number), lambda: CountOf(back.key, making.given(number), back.by_number))
+
+
+def _links(node: Node) -> set[Link]:
+    """The linked records in *node*."""
+    return {one for one in walk(node) if isinstance(one, Link)}
+
+
+def _is_there(node: Node, links: set[Link]) -> bool:
+    """Whether *node* asks only whether there is one of the records *links*."""
+    if not isinstance(node, Compare) or node.operator != "in":
+        return False
+    return any([one.holder is node.right and one.key is node.left for one in links])
+
+
+def _asks_once(node: Node) -> bool:
+    """Whether *node* is one condition, perhaps with others that the linked records of it are there."""
+    if not isinstance(node, Joined):
+        return True
+    links = _links(node)
+    return node.word == "and" and len([one for one in node.conditions if not _is_there(one, links)]) == 1
 
 
 def _alone(fits: Sequence[Followed]) -> bool:
