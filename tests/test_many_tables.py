@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import make_dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Optional
 
 import pytest
 
 import zlmdb
+from zlmdb.store.access import NOBODY
 
 FEW, MANY = 40, 160
 
@@ -87,3 +88,46 @@ def test_calls_grow_as_the_number_of_tables(tmp_path: Path, operation: Callable[
     operation(2, tmp_path / "first")  # what is done once in a process
     few, many = operation(FEW, tmp_path / "few"), operation(MANY, tmp_path / "many")
     assert many < 4.3 * few, (few, many)
+
+
+@dataclass
+class Author:
+    country: str
+
+
+@dataclass
+class Book:
+    author: int
+
+
+class Authors(zlmdb.Table[int, Author]):
+    by_country = zlmdb.Index[str]("country")
+
+
+class Books(zlmdb.Table[int, Book]):
+    by_author = zlmdb.ForeignKey[Authors]("author")
+
+
+class Library(zlmdb.Schema):
+    authors: Authors
+    books: Books
+    readers: zlmdb.Table[int, str]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_tables_that_a_loop_reads_write_by_generated_functions_again_when_it_has_ended(whole: bool) -> None:
+    def general(t: Library) -> list[bool]:
+        return [table._writer is NOBODY for table in (t.authors, t.books, t.readers)]
+
+    with zlmdb.open(None, Library) as db:
+        with db.write() as t:
+            t.authors.put_many((number, Author("NO" if number < 5 else "SE")) for number in range(200))
+            t.books.put_many((number, Book(number % 200)) for number in range(600))
+        with db.write() as t:
+            t.authors[1], t.books[1], t.readers[1] = Author("NO"), Book(1), "Ann"
+            assert general(t) == [False, False, False]
+            for _ in t.books.where(lambda book: t.authors[book.author].country == "NO"):
+                assert general(t) == [True, True, False]
+                if not whole:
+                    break
+            assert general(t) == [False, False, False]
