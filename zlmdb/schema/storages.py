@@ -44,7 +44,7 @@ def storage_of(
     storage.alone = not keyspace.prefix
     storage.model = declared.model, declared.names
     storage.key_type = declared.key_type
-    indexes = []
+    indexes: list[IndexStorage] = []
     for name, form in declared.indexes.items():
         if name in known:
             indexes.append(_index_storage(storage, name, form, store, catalogue.index_keyspace(slot, name)))
