@@ -70,7 +70,7 @@ class Records:
     def rewire(self, attached: Mapping[str, Attached], store: Store, wiring: object) -> None:
         """Use the indexes that are *attached* now."""
         if self.wiring is not wiring:
-            self.storage.indexes = index_storages(attached, store, self.storage.name)
+            self.storage.maintain(index_storages(attached, store, self.storage.name))
             self.wiring = wiring
 
 

@@ -93,7 +93,11 @@ class Changes(Generic[K, V]):
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def take(self, most: int = _PAGE) -> list[Change[K, V]]:
-        """The next changes, up to *most*, as a list; waits as an iteration does, and is empty after *timeout*."""
+        """The next changes, up to *most*, as a list; waits as an iteration does, and is empty after *timeout*.
+
+        It ends with the change that completes 4 MiB, so that large values do not fill the memory: fewer than *most* are
+        not yet all.
+        """
         check_number(most, "take(", _MOST)
         page = self._page(most)
         if not page and self._may_wait():

@@ -28,32 +28,43 @@ def resolve(schema: str, found: Declared) -> None:
 
     Raises TypeError if a link leads to no table, or may lead to several, or if its fields cannot hold their keys.
     """
+    tables = _by_class(found)
     for attribute, (_, declared) in found.items():
         resolved = dict(declared._declared)
         for name, index in resolved.items():
             if index._links:
                 link: Any = index
-                target = _target(f"{schema}.{attribute}", declared.class_name, name, link, found)
+                target = _target(f"{schema}.{attribute}", declared.class_name, name, link, found, tables)
                 resolved[name] = link._toward(Target(target.name, target.class_name, target.key), declared.model)
                 target.referred.add((declared.name, name))
                 declared.linked = True
         declared._declared = resolved
 
 
-def _target(where: str, source: str, name: str, link: ForeignKey[Any], found: Declared) -> Declaration:
+def _by_class(found: Declared) -> dict[Any, dict[str, Declaration]]:
+    """The tables *found*, by attribute, of each class that a link can name: by the name of the class and by its id."""
+    tables: dict[Any, dict[str, Declaration]] = {}
+    for attribute, (cls, declared) in found.items():
+        for base in cls.__mro__:
+            if base is not Table:
+                for known_as in (base.__name__, id(base)):
+                    tables.setdefault(known_as, {})[attribute] = declared
+    return tables
+
+
+def _target(
+    where: str, source: str, name: str, link: ForeignKey[Any], found: Declared,
+    tables: Mapping[Any, Mapping[str, Declaration]],
+) -> Declaration:  # fmt: skip
     wanted = link._referred
     if wanted is None:
         raise TypeError(
             f"{where}: the link {name!r} names no table: ForeignKey['Authors'](...), with the class of the table"
         )
     named = isinstance(wanted, str)
-    fitting = [
-        (attribute, one)
-        for attribute, (cls, one) in found.items()
-        if any([(base.__name__ == wanted) if named else base is wanted for base in cls.__mro__ if base is not Table])
-    ]
+    fitting = tables.get(wanted if named else id(wanted), {})
     if len(fitting) == 1:
-        return fitting[0][1]
+        return next(iter(fitting.values()))
     shown = wanted if named else getattr(wanted, "__name__", repr(wanted))
     if not fitting:
         if not named and any([cls.__qualname__ == wanted.__qualname__ for cls, _ in found.values()]):
@@ -73,7 +84,7 @@ def _target(where: str, source: str, name: str, link: ForeignKey[Any], found: De
             )
         )
     raise TypeError(
-        f"{where}: the link {name!r} leads to {shown}, and the tables {', '.join(one for one, _ in fitting)} are of "
+        f"{where}: the link {name!r} leads to {shown}, and the tables {', '.join(fitting)} are of "
         f"that class: give each a class of its own, class Other({shown}, name='other')"
     )
 

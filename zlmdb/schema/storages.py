@@ -44,9 +44,12 @@ def storage_of(
     storage.alone = not keyspace.prefix
     storage.model = declared.model, declared.names
     storage.key_type = declared.key_type
+    indexes: list[IndexStorage] = []
     for name, form in declared.indexes.items():
         if name in known:
-            storage.indexes.append(_index_storage(storage, name, form, store, catalogue.index_keyspace(slot, name)))
+            indexes.append(_index_storage(storage, name, form, store, catalogue.index_keyspace(slot, name)))
+    if indexes:
+        storage.maintain(indexes)
     if declared.expiry is not None:
         from ..tables.expiring import Kinds  # late: in many programs nothing expires
         from ..tables.expiry import INDEX as EXPIRES

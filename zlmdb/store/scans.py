@@ -57,7 +57,7 @@ class Scans:
     def watch(self, space: Optional[bytes], txn: Any) -> int:
         """Note from now on the writes to *space*; returns the start position in the journal."""
         self._watched[space] = self._watched.get(space, 0) + 1
-        txn._allow_tables()
+        txn._allow_tables((space,))
         return len(self.journal)
 
     def unwatch(self, space: Optional[bytes], txn: Any) -> None:
@@ -67,7 +67,7 @@ class Scans:
             del self._watched[space]
             if not self._watched:
                 self.journal.clear()
-            txn._allow_tables()
+            txn._allow_tables((space,))
 
     def watches(self, spaces: Iterable[Optional[bytes]]) -> bool:
         """Whether writes to one of *spaces* must be noted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, Union
 
@@ -191,10 +191,12 @@ class TransactionState:
         blocks = [one for one in self._edited if type(one) is not tuple]
         return (table, encoded) in self._edited or any([one.is_at(table, encoded) for one in blocks])
 
-    def _allow_tables(self) -> None:
-        """Let tables write by their generated functions, unless a scan must be told of their writes."""
-        for table in self._tables.values():
-            table._allow()
+    def _allow_tables(self, spaces: Iterable[Optional[bytes]]) -> None:
+        """Let the tables of *spaces* write by their generated functions, unless a scan must be told of their writes."""
+        changed = {*spaces}
+        for table in self._tables.values():  # there may be hundreds, for each of which this is called
+            if not changed.isdisjoint(table._storage.spaces):
+                table._allow()
 
     def _handle(self, name: Optional[bytes]) -> Optional[Any]:
         """The engine's handle of the space *name* as a 1-tuple; None if the file lacks the space.

@@ -16,7 +16,10 @@ _FIELD_LISTS = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", 
 def has_attributes(model: Any) -> bool:
     """Whether records of the type *model* have their fields as attributes."""
     cls = get_origin(model) or model
-    return not is_free(model) and isinstance(cls, type) and not issubclass(cls, Mapping)  # a TypedDict is a dict, too
+    if is_free(model) or not isinstance(cls, type):
+        return False
+    # Of a new class, the ABC asks each subclass of Mapping, all tables among them, which a model need not wait for.
+    return not (hasattr(cls, "__getitem__") and issubclass(cls, Mapping))  # a TypedDict is a dict, too
 
 
 def is_typed_dict(model: Any) -> bool:

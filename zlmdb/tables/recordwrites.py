@@ -140,7 +140,7 @@ class RecordWrites(TableState[K, V]):
         scans = self._txn._scans
         if scans is not None and scans.runs(self._storage.spaces):
             scans.pause(self._storage.spaces)
-            self._txn._allow_tables()
+            self._txn._allow_tables(self._storage.spaces)
 
     def _tell(self, encoded: bytes, new: bool, entries: Iterable[tuple[Optional[bytes], Optional[bytes]]]) -> None:
         """Tell the scans what is written for the record *encoded*: whether it is *new*, its old and new *entries*.

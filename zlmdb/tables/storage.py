@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+_SPACE = attrgetter("storage.space")
 
 
 class FileIndexes(NamedTuple):
@@ -140,7 +142,9 @@ class Storage(Generic[K, V]):
         self.exact = key.exact if key.sorts else None
         self.load: Callable[[Any], V] = value.raw_decode
         self.dump: Callable[[V], bytes] = value.raw_encode
-        self.indexes: list[IndexStorage] = []
+        self.indexes: Sequence[IndexStorage] = ()
+        # The keyspaces that a write to the table may change: each scan asks all tables of its transaction for them.
+        self.spaces = frozenset((space,))
         self.followers: Sequence[Follower] = ()
         self.referrers: Sequence[Link] = ()  # the links to its records
         self.file_indexes = FileIndexes()
@@ -159,10 +163,10 @@ class Storage(Generic[K, V]):
         raw_decode = key.raw_decode
         self.load_key: Callable[[Any], K] = raw_decode if skip == 0 else lambda data: raw_decode(data[skip:])
 
-    @property
-    def spaces(self) -> list[Optional[bytes]]:
-        """The keyspaces that a write to the table may change."""
-        return [self.space, *(index.storage.space for index in self.indexes)]
+    def maintain(self, indexes: Sequence[IndexStorage]) -> None:
+        """Maintain *indexes*, and no others, with the records."""
+        self.spaces = frozenset((self.space, *map(_SPACE, indexes)))
+        self.indexes = indexes
 
     def encode_key(self, key: K) -> bytes:
         """The engine's key of *key*. Raises `EncodeError` naming the table."""

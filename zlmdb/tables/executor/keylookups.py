@@ -93,7 +93,7 @@ class PickedScan(Scanned):
         self._beside = [_Beside(space, self) for space in beside]
         if self._beside:
             self._scans.running.update(self._beside)
-            txn._allow_tables()
+            txn._allow_tables(beside)
 
     def pause(self) -> None:
         """It goes on as a scan: what is written to another table may change which records it has to look at."""
@@ -164,7 +164,10 @@ class PickedScan(Scanned):
 
     def close(self) -> None:
         """Nothing more is asked of it."""
-        self._scans.running.difference_update(self._beside)
+        if self._beside:
+            self._scans.running.difference_update(self._beside)
+            if self._scans.ended is None:
+                self._table._txn._allow_tables([one.space for one in self._beside])
         if self._scan is not None:
             self._scan.close()
         if self._close_keys is not None:  # they are of a generator
