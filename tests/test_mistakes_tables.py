@@ -427,6 +427,28 @@ def test_the_end_of_a_block_says_what_a_table_has(shop: Any) -> None:
         shop.read() as t,
     ):
         _ = t.users.name
+    with (
+        pytest.raises(
+            AttributeError, match=r"'name': a selection is any .* write .values\(\).first\(\).name for one, "
+        ),
+        shop.read() as t,
+    ):
+        _ = t.users.where(lambda user: user.age is not None).name
+    for look in (
+        lambda t: [user.name for user in t.users],
+        lambda t: max(t.users.keys(), key=lambda user: user.age),
+        lambda t: t.users.group_by(lambda user: user.name, lambda group: [*map(lambda u: u.age, group.keys())]),
+    ):
+        for block in (shop.read, shop.write):
+            with pytest.raises(AttributeError, match=r"a loop over a table gives its keys.*values\(\)$"), block() as t:
+                look(t)
+    with pytest.raises(AttributeError, match="'UUID' object has no attribute 'nmae'$"), shop.read() as t:
+        _ = [user.nmae for user in t.users]
+    with (
+        pytest.raises(AttributeError, match=r"pairs of key and record: write `for key, record in ...`"),
+        shop.read() as t,
+    ):
+        t.users.group_by(lambda user: user.name, lambda group: sum(user.age for user in group))
     with pytest.raises(TypeError, match="'age'; it takes a function that returns the new record"), shop.write() as t:
         t.users.where(lambda u: u.age == 31).change(age=32)
 

@@ -174,7 +174,8 @@ def _of_table(holder: object, name: str) -> str:
 
 
 def _of_selection(holder: object, name: str) -> str:
-    advice = OF_SELECTIONS.get(name) or OF_OTHERS.get(name) or _nearest(holder, name) or _MANY
+    advice = OF_SELECTIONS.get(name) or OF_OTHERS.get(name) or _of_records(holder, name, "selection")
+    advice = advice or _nearest(holder, name) or _MANY
     return _told(holder, name, advice)
 
 
@@ -199,14 +200,15 @@ def _of_selections(holder: object, name: str) -> Optional[str]:
     return f"write .select().{name}(...), or .where(lambda record: ...).{name}(...)"
 
 
-def _of_records(holder: Any, name: str) -> str:
-    """What to write if *name* is a field of the records of *holder*."""
-    types = getattr(holder, "_query_types", lambda: None)()
+def _of_records(holder: Any, name: str, what: str = "table") -> str:
+    """What to write if *name* is a field of the records of *holder*, a table or *what* has records of one."""
+    types = getattr(getattr(holder, "_table", holder), "_query_types", lambda: None)()
     cls: Any = None if types is None else types.value.cls
     if isinstance(cls, type) and name in annotated_names(cls):
+        one = "table[key]" if what == "table" else ".values().first()"
         return (
-            f"a table is any number of records: write table[key].{name} for one, .fields(lambda record: "
-            f"record.{name}) for all"
+            f"a {what} is any number of records: write {one}.{name} for one, .fields(lambda record: record.{name}) for "
+            f"all"
         )
     return ""
 
