@@ -170,7 +170,7 @@ def tells_as_selection(cls: C) -> C:
 
 def _of_table(holder: object, name: str) -> str:
     advice = _elsewhere(holder, name) or _of_selections(holder, name) or _of_records(holder, name)
-    return _told(holder, name, advice or _nearest(holder, name))
+    return _told(holder, name, advice or _of_indexes(holder, name) or _nearest(holder, name))
 
 
 def _of_selection(holder: object, name: str) -> str:
@@ -211,6 +211,17 @@ def _of_records(holder: Any, name: str, what: str = "table") -> str:
             f"all"
         )
     return ""
+
+
+def _of_indexes(holder: Any, name: str) -> str:
+    """What to write if *name* would be that of an index of a field of the records of *holder*."""
+    field = name[3:] if name.startswith("by_") else ""
+    if not (field and _of_records(holder, field)):
+        return ""
+    return (
+        f"the class of a table declares its indexes: class Things(zlmdb.Table[...]): {name} = zlmdb.Index[...]"
+        f"({field!r}); without one, write .where(lambda record: record.{field} == ...)"
+    )
 
 
 def _nearest(holder: object, name: str) -> str:
