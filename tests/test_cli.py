@@ -211,6 +211,12 @@ def test_two_ways_to_mend_links_are_refused(shop: str) -> None:
         ("select", "--sort", "with --reverse in the opposite one; "),
         ("select", "-n", "No such option '-n': write --limit."),
         ("backup", "--force", "No such option '--force': write --overwrite."),
+        ("select", "--schema", "records the types of its tables, and commands read it by these: leave the option out."),
+        (
+            "compact",
+            "--schema",
+            "records the types of its tables, and commands read it by these: leave the option out.",
+        ),
         ("backup", "--where", ""),
         ("compact", "--force", ""),
     ],
@@ -228,6 +234,18 @@ def test_an_option_before_the_command_is_answered_with_its_place(shop: str) -> N
     assert done.exit_code == 2
     assert "before the command: write it at the end, zlmdb COMMAND ... --json." in done.output
     assert "No such option" in run("--jsn", "tables", shop).output
+    assert "leave the option out" in " ".join(run("--schema", "shop:Shop", "check", shop).output.split())
+
+
+def test_a_path_in_the_wrong_place_is_answered_with_its_place(shop: str) -> None:
+    for arguments in (["select", "users", shop], ["get", "users", "1", shop]):
+        done = run(*arguments)
+        assert done.exit_code == 1
+        assert f"check the path; the path comes first: zlmdb {arguments[0]} {shop} ..." in done.output
+    assert "comes first" not in run("select", "nowhere", "users").output
+    done = run("dump", "out.jsonl", shop)
+    assert done.exit_code == 2
+    assert "is a directory: write zlmdb dump PATH FILE, the database and then" in " ".join(done.output.split())
 
 
 @pytest.mark.parametrize("text", ["a_store.py:Store", "./a_store.py:Store", "a_store.Store"])

@@ -239,3 +239,55 @@ def test_a_library_that_a_frozen_program_lacks_is_not_to_be_installed(monkeypatc
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     with pytest.raises(ImportError, match=r": freeze the program with --hidden-import no_such_library$"):
         library("no_such_library", "no-such")
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 10) or sys.implementation.name == "pypy",
+    reason="only CPython, from 3.10 on, says in an error which object has no such attribute, and whose method it is",
+)
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (lambda db: db.runs, "'runs': did you mean 'run'"),
+        (lambda db: db.reed, "'reed': did you mean 'read'"),
+        (lambda db: db.nosuch, "no attribute 'nosuch'$"),
+        (lambda db: db.dump("x", "notes"), r"but 3 were given; write db.dump\(file, tables="),
+        (lambda db: db.dump("x", notes=True), r"'notes'; write db.dump\(file, tables="),
+        (lambda db: db.load("notes", "x"), r"were given; it stores the tables that the file has: .*db.load\(file\)"),
+    ],
+)
+def test_the_end_of_the_block_of_a_database_says_what_it_has(use: Any, said: str) -> None:
+    with pytest.raises((AttributeError, TypeError), match=said), zlmdb.open(None, Notebook) as db:
+        use(db)
+
+
+def test_what_is_dumped_and_where_to_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "dump"
+    with zlmdb.open(None, Notebook) as db:
+        given: Any = db
+        with path.open("wb") as binary, path.open("w+") as text:
+            for tables in ("notes", [Notebook], [None]):
+                with pytest.raises(TypeError, match=r"give a list of names of tables, such as tables=\['users'\]$"):
+                    given.dump(binary, tables=tables)
+            with pytest.raises(TypeError, match=r"give an open binary file, with open\(path, 'wb'\)"):
+                given.dump(text)
+            with pytest.raises(TypeError, match=r"give an open binary file, with open\(path, 'rb'\)"):
+                given.load(text)
+        assert path.read_bytes() == b""
+        with pytest.raises(
+            TypeError, match=r"^table\(\) takes a name, and then a class: write db.table\('...', Task\)$"
+        ):
+            given.table(Task)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("create", r"write zlmdb.open\(path, Schema\)"),
+        ("open_database", r"write zlmdb.open\(path, Schema\)"),
+        ("Key", r"the key has no field: class Users\(zlmdb.Table\[int, User\]\) has int keys"),
+    ],
+)
+def test_names_of_other_modules_are_answered(name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^module 'zlmdb' has no attribute '{name}': {said}"):
+        getattr(zlmdb, name)

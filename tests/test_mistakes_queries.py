@@ -230,6 +230,23 @@ def _yields(person: Person) -> Iterator[bool]:
             lambda p: p.group_by(lambda r: r.name, lambda k, g: k),
             r"a function of the selection of a group, and got <fun",
         ),
+        (lambda p: p.group_by(lambda r: r.name, sum=lambda r: 1), r"^group_by\(\) takes two functions.*; it got sum=<"),
+        (lambda p: p.group_by(by=lambda r: r.name, into=len), r"two functions, without names: write .*; it got by=<"),
+        (
+            lambda p: p.group_by(lambda r: r.name, len, len),
+            r"write .*group.fields\(lambda record: ...\).sum\(\)\)\); it",
+        ),
+        (lambda p: p.select().group_by(key="name"), r"takes two functions, without names: .*; it got key='name' as"),
+        (lambda p: p.group_by(), r"expected a function of a record, got None"),
+        (
+            lambda p: p.group_by(lambda r: r.name, lambda g: g.group_by(lambda r: r.born, count=len)),
+            r"^group_by\(\) takes two functions.*; it got count=<",
+        ),
+        (
+            lambda p: p.group_by(lambda r: r.name, lambda g: g.sum(lambda r: r.born.year)),
+            r"^sum\(\) takes no arguments.*write .fields\(lambda record: ...\).sum\(\)",
+        ),
+        (lambda p: p.group_by(lambda r: r.name, len), r"^len\(...\): .*write .count\(\)"),
         (lambda p: p.group_by(lambda r: r.name, lambda g: g.count(1)), r"^count\(\) takes no arguments, and got 1"),
         (lambda p: p.group_by(lambda r: r.name, lambda g: g.where(name="A").count()), r"write where\(lambda record: "),
         (

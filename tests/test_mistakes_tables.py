@@ -427,6 +427,33 @@ def test_the_end_of_a_block_says_what_a_table_has(shop: Any) -> None:
         shop.read() as t,
     ):
         _ = t.users.name
+    with (
+        pytest.raises(
+            AttributeError, match=r"'name': a selection is any .* write .values\(\).first\(\).name for one, "
+        ),
+        shop.read() as t,
+    ):
+        _ = t.users.where(lambda user: user.age is not None).name
+    for look in (
+        lambda t: [user.name for user in t.users],
+        lambda t: max(t.users.keys(), key=lambda user: user.age),
+        lambda t: t.users.group_by(lambda user: user.name, lambda group: [*map(lambda u: u.age, group.keys())]),
+    ):
+        for block in (shop.read, shop.write):
+            with pytest.raises(AttributeError, match=r"a loop over a table gives its keys.*values\(\)$"), block() as t:
+                look(t)
+    with pytest.raises(AttributeError, match="'UUID' object has no attribute 'nmae'$"), shop.read() as t:
+        _ = [user.nmae for user in t.users]
+    with (
+        pytest.raises(AttributeError, match=r"pairs of key and record: write `for key, record in ...`"),
+        shop.read() as t,
+    ):
+        t.users.group_by(lambda user: user.name, lambda group: sum(user.age for user in group))
+    said = r"'by_name': the class .* its indexes: .*by_name = zlmdb.Index\[...\]\('name'\); without .* record.n"
+    with pytest.raises(AttributeError, match=said), shop.read() as t:
+        _ = t.users.by_name
+    with pytest.raises(AttributeError, match="'Customers' object has no attribute 'by_colour'$"), shop.read() as t:
+        _ = t.users.by_colour
     with pytest.raises(TypeError, match="'age'; it takes a function that returns the new record"), shop.write() as t:
         t.users.where(lambda u: u.age == 31).change(age=32)
 
@@ -553,9 +580,42 @@ def test_the_first_part_of_a_key_is_told_of_prefix() -> None:
                 zlmdb.EncodeError, match=r"; write \.select\(prefix=\(1,\)\) for all keys that begin so$"
             ):
                 table[first]
-        for other in ("a", None, (), (1, "a", 2), [1, "a"]):
+        for other in ("a", None, (), (1, "a", 2), [], ["a", 1], [1, "a", 2]):
             with pytest.raises(zlmdb.EncodeError, match=r"expected a tuple of 2 \(int, str\)$"):
                 table[other]
+
+
+def test_a_list_is_answered_with_the_tuple_that_the_key_is() -> None:
+    """JSON has no tuples."""
+
+    @dataclass
+    class Point:
+        x: int
+        y: int
+
+    class Points(zlmdb.Table[tuple[int, int], Point]):
+        by_place = zlmdb.UniqueIndex[tuple[int, int]]("x", "y")
+
+    class Plane(zlmdb.Schema):
+        points: Points
+
+    with zlmdb.open(None, Plane) as db, db.write() as t:
+        t.points[1, 2] = Point(1, 2)
+        table: Any = t.points
+        for use in (
+            lambda: table[[1, 2]],
+            lambda: table.get([1, 2]),
+            lambda: [1, 2] in table,
+            lambda: table.__setitem__([1, 2], Point(1, 2)),
+            lambda: table.__delitem__([1, 2]),
+            lambda: table.by_place[[1, 2]],
+        ):
+            with pytest.raises(zlmdb.EncodeError, match=r"\(int, int\); write a tuple, \(1, 2\)$"):
+                use()
+        with pytest.raises(zlmdb.EncodeError, match=r"; write .select\(prefix=\(1,\)\) for all keys that begin so$"):
+            table[[1]]
+        with pytest.raises(zlmdb.EncodeError, match=r"it takes a tuple; write prefix=\(1,\)$"):
+            table.select(prefix=[1])
 
 
 @pytest.mark.parametrize("names", [("first", "second"), ["first", "second"]])

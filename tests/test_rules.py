@@ -36,7 +36,7 @@ ROWS = [
         "tables.executor",
         "tables.indexkinds",
     ],  # the packages themselves: a sentence each
-    ["frozentime", "loops", "namedtuples", "protocols", "shown", "systems"],
+    ["frozentime", "loops", "namedtuples", "protocols", "shown", "systems", "typeargs"],
     [
         "_version",
         "notifier",
@@ -49,7 +49,6 @@ ROWS = [
         "log",
         "numeric",
         "reserved",
-        "typeargs",
     ],
     ["directories", "engines.environment", "engines.damaged"],
     ["engines.engine"],
@@ -204,6 +203,7 @@ RANK = {unit: rank for rank, row in enumerate(ROWS) for unit in row}
 LATE: dict[tuple[str, str], str] = {
     ("schema.verdict", "schema.changedshape"): "most programs have the shapes of their files",
     ("schema.multivalues", "schema.multi"): "annotations: the values are of a table",
+    ("typeargs", "frozentime"): "few programs stop the clock",
     ("cache.memoized", "cache.pending"): "annotations: the results are those of a cache",
     ("names", "cache.cache"): "annotations: names that are imported on first use",
     ("names", "queue"): "annotations: names that are imported on first use",

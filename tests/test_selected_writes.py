@@ -229,6 +229,7 @@ def returned(key: int, value: Any) -> Any:
 @example(steps=[("edit", paired, 2, 0, 4)])  # the second index refuses
 @example(steps=[("change", linked, 2, 5, 4)])
 @example(steps=[("change", writes_itself, 2, 0, 4)])
+@example(steps=[("edit", writes_itself, 2, 0, 4), ("break", writes_itself, 2, 1, 4)])
 @example(steps=[("change", changes_next, 2, 0, 4), ("edit", changes_next, 2, 0, 4)])
 def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> None:
     """And counts and raises the same."""
@@ -244,7 +245,7 @@ def test_a_selection_writes_what_a_loop_writes(kind: str, steps: list[Any]) -> N
                 before = t.txn._puts, t.txn._dels
                 try:
                     found.append(run(t, step))
-                except (zlmdb.Error, ZeroDivisionError, TypeError) as error:
+                except (zlmdb.Error, ZeroDivisionError, TypeError, ValueError) as error:
                     found.append(repr(error))
                 open_ones.clear()
                 found.append((t.txn._puts - before[0], t.txn._dels - before[1], dict(t.rows.items())))

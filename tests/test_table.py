@@ -24,6 +24,7 @@ from tests.combinations import EVERYWHERE
 from zlmdb import keys as k
 from zlmdb import values as v
 from zlmdb.tables.bulkwrites import CHUNK
+from zlmdb.tables.compiled import selected
 
 pytestmark = pytest.mark.twice  # what engines and tables do does not depend on the version of Python
 
@@ -434,6 +435,62 @@ def test_edit_inside_an_edit_of_the_same_record_raises(t: Any) -> None:
         assert again.age == 31
         again.age = 32
     assert (t.named["ann"].age, t.named["bob"].age) == (32, 41)
+
+
+WAYS: dict[str, Callable[[Any, User], object]] = {
+    "assignment": lambda table, other: table.__setitem__("ann", other),
+    "replace": lambda table, other: table.replace("ann", other),
+    "put_many": lambda table, other: table.put_many([("ann", other)]),
+    "update": lambda table, other: table.update(ann=other),
+    "change of a selection": lambda table, other: table.where(lambda user: user.name == "ann").change(lambda _: other),
+    "deletion": lambda table, other: table.__delitem__("ann"),
+    "deletion of a selection": lambda table, other: table.where(lambda user: user.name == "ann").delete(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("form", ["edit(key)", "selection.edit()", "selection.edit() in any table"])
+def test_what_is_written_within_its_edit_is_not_overwritten_in_silence(
+    t: Any, way: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``with t.users.edit(key) as user:`` around ``t.users[key] = other``, which was lost."""
+    if form.endswith("any table"):
+        monkeypatch.setattr(selected, "selected_of", lambda table: None)
+    t.named["ann"], t.named["bob"] = User("ann", 30), User("bob", 40)
+    verb = "deleted" if way.startswith("deletion") else "stored"
+    advice = f"'named': the record 'ann' was {verb} within the block that edits it, .*change only that object, or write"
+    with pytest.raises(ValueError, match=advice):  # noqa: PT012 - the blocks are the test
+        if form == "edit(key)":
+            with t.named.edit("ann") as user:
+                user.age = 31
+                WAYS[way](t.named, User("ann", 99))
+        else:
+            with t.named.where(lambda user: user.age < 40).edit() as users:
+                for user in users:
+                    user.age = 31
+                    WAYS[way](t.named, User("ann", 99))
+    assert t.named.get("ann") == (None if verb == "deleted" else User("ann", 99))
+    with t.named.edit("bob") as user:  # the transaction goes on, and no block is left
+        t.named["ann"] = User("ann", 1)
+        user.age = 41
+    with t.named.edit("ann") as user:
+        t.named["bob"], user.age = User("bob", 42), 2
+    assert (t.named["ann"].age, t.named["bob"].age) == (2, 42)
+
+
+def test_a_block_may_store_the_object_that_it_edits_itself(t: Any) -> None:
+    """Whoever does not trust the end of the block; what is undone within it does not matter either."""
+    t.named["ann"] = User("ann", 30)
+    with t.named.edit("ann") as user:
+        user.age = 31
+        t.named["ann"] = user
+    with t.named.select().edit() as users:
+        for user in users:
+            user.age += 1
+            with suppress(ZeroDivisionError), t.txn.savepoint():
+                t.named["ann"] = User("ann", 99)
+                raise ZeroDivisionError
+    assert t.named["ann"].age == 32
 
 
 def test_edit_of_a_missing_record_raises_key_error(t: Any) -> None:

@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
+from .typeargs import annotated_names
+
 Says = Callable[[Any, str], str]
 """The text of the error for an object without that attribute; empty where there is nothing to say."""
 
@@ -130,6 +132,17 @@ def _said_of_pair(pair: Any, name: str) -> str:
     return has_no(pair, name, advice)
 
 
+def _said_of_key(key: object, name: str, tables: Iterable[Any]) -> str:
+    """What to say if *key* seems to be one of *tables*, and its records have the attribute *name*."""
+    for table in tables:
+        types = getattr(table, "_query_types", lambda: None)()
+        record: Any = None if types is None or types.key.cls is not key.__class__ else types.value.cls
+        if isinstance(record, type) and name in annotated_names(record):
+            advice = "a loop over a table gives its keys, as one over a dict: loop over .items(), or over .values()"
+            return has_no(key, name, advice)
+    return ""
+
+
 def lacking(holder: object, name: str) -> AttributeError:
     """The error of *holder*, which has no attribute *name*."""
     text = _said(holder, name)
@@ -147,8 +160,10 @@ def tell_calls(advice: Mapping[str, str]) -> None:
     _CALLS.update(advice)
 
 
-def say_more(error: Any) -> None:
+def say_more(error: Any, tables: Iterable[Any] = ()) -> None:
     """Make the text of Python's own *error* that of the class, if it names the object, as it does since Python 3.10.
+
+    The block had *tables*, of which that object may be a key.
 
     So it is for that of a call with other arguments than the method has.
     """
@@ -164,6 +179,7 @@ def say_more(error: Any) -> None:
     holder: Any = getattr(error, "obj", None) if type(error) is AttributeError else None
     if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
         text = _said_of_pair(holder, name) if holder.__class__ is tuple else _said(holder, name)
+        text = text or _said_of_key(holder, name, tables)
         if text:
             error.args = (text,)
             error.obj = None  # as above

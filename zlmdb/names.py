@@ -57,7 +57,7 @@ else:
     _OPEN = "write zlmdb.open(path, Schema), with the class that declares the tables"
     _OPENED = (
         "DB", "Environment", "FileStorage", "MongoClient", "Redis", "Shelf", "SqliteDict", "Store", "TinyDB", "connect",
-        "create_engine", "sessionmaker",
+        "create", "create_database", "create_engine", "open_database", "sessionmaker",
     )  # fmt: skip
     _MODEL = "a model is a dataclass, and its table is declared: class Users(zlmdb.Table[int, User])"
     _TASKS = "there are zlmdb.Cache, zlmdb.Queue and zlmdb.Worker; see `Coming from another store` of the documentation"
@@ -65,6 +65,10 @@ else:
         **dict.fromkeys(_OPENED, _OPEN),
         **dict.fromkeys(
             ("Base", "Column", "Document", "Entity", "Field", "Model", "Persistent", "declarative_base"), _MODEL
+        ),
+        **dict.fromkeys(
+            ("Key", "PrimaryKey"),
+            'the key has no field: class Users(zlmdb.Table[int, User]) has int keys; key="id" names one',
         ),
         **dict.fromkeys(("Query", "where"), "a query is a function of a record: t.table.where(lambda record: ...)"),
         **dict.fromkeys(("Deque", "FanoutCache", "Lock", "RLock", "Celery"), _TASKS),

@@ -56,6 +56,7 @@ class Told(click.Command):
         return super().get_short_help_str(max(limit, 200))
 
 
+_TYPES = "a file records the types of its tables, and commands read it by these: leave the option out"
 _BY_KEY = "records are selected by their keys, with --from, --to, --prefix or --startswith; "
 _IN_ORDER = "records come in the order of their keys, with --reverse in the opposite one; "
 _OPTIONS_ELSEWHERE = {
@@ -64,6 +65,7 @@ _OPTIONS_ELSEWHERE = {
     "--descending": "--reverse",
     "--head": "--limit",
     "-n": "--limit",
+    **dict.fromkeys(("--model", "--schema"), _TYPES),
     **dict.fromkeys(
         ("--filter", "--query", "--where"), f"{_BY_KEY}a condition is for Python, t.table.where(lambda record: ...)"
     ),
@@ -71,7 +73,7 @@ _OPTIONS_ELSEWHERE = {
         ("--order-by", "--sort"), f"{_IN_ORDER}another order is for Python, t.table.order_by(lambda record: ...)"
     ),
 }
-"""Options of other tools, and what to write here: an option, if the command has it, or for `select` a sentence."""
+"""Options of other tools, and what to write here: an option that the command has, or a sentence, most for `select`."""
 
 
 class Command(Told):
@@ -86,7 +88,7 @@ class Command(Told):
             advice = _OPTIONS_ELSEWHERE.get(error.option_name, "")
             if advice.startswith("-"):
                 advice = f"write {advice}" if advice in ours else ""
-            elif "--from" not in ours:
+            elif advice is not _TYPES and "--from" not in ours:
                 advice = ""
             if not advice:
                 raise
@@ -121,6 +123,9 @@ def _tell(ctx: click.Context, error: Exception, text: str) -> None:
     if isinstance(error, FileNotFoundError) and text.startswith("no database at"):
         wrong = (path for path in ctx.params.values() if isinstance(path, Path) and repr(str(path))[1:-1] in text)
         text += "".join([f"; {advice}" for advice in {_there(path) for path in wrong} if advice])
+        texts = [one for one in ctx.params.values() if type(one) is str and Path(one).is_dir()]
+        later = [one for one in texts if registry.engine(one).exists()]
+        text += "".join([f"; the path comes first: zlmdb {ctx.info_name} {one} ..." for one in later])
     for python, here in _OF_PROGRAMS.items():
         text = text.replace(python, here)
     if ctx.params.get("as_json"):
@@ -202,6 +207,8 @@ class Group(click.Group):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             name = error.option_name
+            if name in _OPTIONS_ELSEWHERE and _OPTIONS_ELSEWHERE[name] is _TYPES:
+                raise click.UsageError(f"No such option '{name}': {_TYPES}.", ctx) from error
             if not any([name in param.opts for command in self.commands.values() for param in command.params]):
                 raise
             raise click.UsageError(

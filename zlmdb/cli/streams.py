@@ -23,9 +23,18 @@ from . import output
 from .group import NamedPath, command, path_argument
 
 
+class _Target(NamedPath):
+    """A file to write, or standard output."""
+
+    def convert(self, value: Any, param: Optional[click.Parameter], ctx: Optional[click.Context]) -> Any:
+        if os.path.isdir(value):
+            self.fail(f"{value!r} is a directory: write zlmdb dump PATH FILE, the database and then the file to write")
+        return super().convert(value, param, ctx)
+
+
 @command
 @path_argument("path")
-@click.argument("file", type=NamedPath(dir_okay=False), default="-")
+@click.argument("file", type=_Target(dir_okay=False), default="-")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="Only this table; may be given several times.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
 def dump(path: Path, file: str, tables: tuple[str, ...], overwrite: bool, as_json: bool) -> None:

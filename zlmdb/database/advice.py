@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ..missingattributes import has_no
+from ..missingattributes import has_no, public_names, tell_calls
 from ..schema.schema import Schema
+from ..shown import nearest
 
 BLOCKS = "records are in the tables of its schema: write `with db.write() as t:`, or db.read(), and t.table[key]"
 _ENDS = "a transaction has it: the end of the block `with db.write() as t:` commits, an exception undoes its changes"
@@ -36,6 +37,11 @@ OF_OTHERS = (
 """Methods that others have: databases, connections and dicts."""
 
 
+_NAMED = 'write db.dump(file, tables=["users"]) for some tables'
+_INTO = "it stores the tables that the file has: `with open(path, 'rb') as file: db.load(file)`"
+tell_calls({"Operations.dump": _NAMED, "Operations.load": _INTO})
+
+
 def tables_of_file(db: Any) -> Collection[str]:
     """The tables of the file of *db*, if it is open without a schema, as far as that was read."""
     store = db.__dict__.get("_store") if db.__dict__.get("_schema") is Schema else None
@@ -44,9 +50,10 @@ def tables_of_file(db: Any) -> Collection[str]:
 
 
 def of_database(db: Any, name: str) -> str:
-    """What to write for *name*: a table of the schema, or a method of others; empty for any other name."""
+    """What to write for *name*: a table of the schema, a method of others, or a misspelt one; empty for any other."""
     if name in db.__dict__.get("_storages", ()):
         return has_no(db, name, f"tables are in a transaction, `with db.read() as t:`, as t.{name}")
     if name in tables_of_file(db):
         return has_no(db, name, f"without a schema, a table is t[{name!r}] in a block, `with db.read() as t:`")
-    return has_no(db, name, _OTHERWISE.get(name, BLOCKS)) if name in OF_OTHERS else ""
+    advice = _OTHERWISE.get(name, BLOCKS) if name in OF_OTHERS else nearest(name, public_names(type(db)), listed=False)
+    return has_no(db, name, advice) if advice else ""

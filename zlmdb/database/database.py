@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 from .. import errors
 from ..directories import advising
 from ..engines import registry
-from ..missingattributes import tell
+from ..missingattributes import say_more, tell
 from ..numeric import checked_seconds
 from ..operations.methods import Operations
 from ..schema.schema import Schema, unit_of
@@ -297,6 +297,8 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         try:
+            if error is not None:
+                say_more(error)
             self._close()
         except errors.DatabaseInUse:
             if kind is None:  # else that error is the one to see

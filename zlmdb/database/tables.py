@@ -121,6 +121,8 @@ class Attaching(DatabaseState):
 
     def _make_table(self, name: str, key: Any, value: Any, known: Optional[Made]) -> MadeTable[Any]:
         if key is _MISSING:
+            if isinstance(name, type):
+                raise TypeError(f"table() takes a name, and then a class: write db.table('...', {name.__name__})")
             raise TypeError(
                 f"table({name!r}) needs a table class, or types of keys and values, as db.table({name!r}, str, int); "
                 f"one that is there already is t[{name!r}] in `with db.read() as t:`"

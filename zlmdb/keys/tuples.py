@@ -229,20 +229,24 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         return encoded, after(encoded)
 
     def told_of_part(self, key: Any) -> str:
-        first: tuple[Any, ...] = key if issubclass(type(key), tuple) else (key,)
-        if not 0 < len(first) < len(self.parts):
+        listed = type(key) is list
+        first: tuple[Any, ...] = tuple(key) if listed or issubclass(type(key), tuple) else (key,)
+        if not 0 < len(first) < len(self.parts) + listed:
             return ""
         try:
             self.span(first)
         except EncodeError:
             return ""
+        if len(first) == len(self.parts):
+            return f"; write a tuple, {shortened(first)}"
         return f"; write .select(prefix={shortened(first)}) for all keys that begin so"
 
     def _leading(self, prefix: object) -> list[Any]:
         """The values of the leaves that *prefix* gives."""
         if not isinstance(prefix, tuple):
             text = ", or startswith= for a text that only begins so" if isinstance(prefix, (str, bytes)) else ""
-            self.refuse_prefix(prefix, f"write prefix=({shortened(prefix)},){text}")
+            meant: Any = tuple(prefix) if isinstance(prefix, list) else (prefix,)
+            self.refuse_prefix(prefix, f"write prefix={shortened(meant)}{text}")
         return self._flatten(prefix, partly=True)
 
     def _encode_parts(self, values: Sequence[Any], *, ended: bool = False) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from io import TextIOBase
 from typing import IO, TYPE_CHECKING, Any, Optional, TypeVar, Union, overload
 
 from ..database.state import DatabaseState, StrPath
@@ -226,8 +227,10 @@ class Operations(DatabaseState):
         """
         from .stream import dump
 
-        if not hasattr(file, "write"):
+        if not hasattr(file, "write") or isinstance(file, TextIOBase):
             raise TypeError(f"dump({file!r}): give an open binary file, with open(path, 'wb') as file: db.dump(file)")
+        if isinstance(tables, str) or not all([isinstance(name, str) for name in tables or ()]):
+            raise TypeError(f"dump(tables={tables!r}): give a list of names of tables, such as tables=['users']")
         return dump(self._open_store, file, tables, progress)
 
     def load(
@@ -251,7 +254,7 @@ class Operations(DatabaseState):
         from .loading import load
         from .stream import MAX_LINE
 
-        if not hasattr(file, "read"):
+        if not hasattr(file, "read") or isinstance(file, TextIOBase):
             raise TypeError(f"load({file!r}): give an open binary file, with open(path, 'rb') as file: db.load(file)")
         most = MAX_LINE if max_line is None else max_line
         return load(self._open_store, file, progress, max_line=most, check=check, timeout=self._timeout)

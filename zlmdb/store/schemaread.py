@@ -75,7 +75,7 @@ class SchemaRead(Transaction):
         """The end of the ``with`` block."""
         try:
             if error is not None:
-                say_more(error)
+                say_more(error, self._tables.values())
             raw = self._raw
             if raw is None or self._odd:
                 odd: Any = self._odd

@@ -329,8 +329,9 @@ class Transaction(TransactionEnd, RawRecords):
             self._block = None
         elif kind is not None or self._outer:
             del raw  # see `_roll_back`
+            tables = list(self._tables.values())
             self._leave_badly(kind)
-            say_more(error)
+            say_more(error, tables)
         elif self._write or self._error is not None or self._hooks:
             self.commit()
         else:

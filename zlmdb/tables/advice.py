@@ -170,11 +170,12 @@ def tells_as_selection(cls: C) -> C:
 
 def _of_table(holder: object, name: str) -> str:
     advice = _elsewhere(holder, name) or _of_selections(holder, name) or _of_records(holder, name)
-    return _told(holder, name, advice or _nearest(holder, name))
+    return _told(holder, name, advice or _of_indexes(holder, name) or _nearest(holder, name))
 
 
 def _of_selection(holder: object, name: str) -> str:
-    advice = OF_SELECTIONS.get(name) or OF_OTHERS.get(name) or _nearest(holder, name) or _MANY
+    advice = OF_SELECTIONS.get(name) or OF_OTHERS.get(name) or _of_records(holder, name, "selection")
+    advice = advice or _nearest(holder, name) or _MANY
     return _told(holder, name, advice)
 
 
@@ -199,16 +200,28 @@ def _of_selections(holder: object, name: str) -> Optional[str]:
     return f"write .select().{name}(...), or .where(lambda record: ...).{name}(...)"
 
 
-def _of_records(holder: Any, name: str) -> str:
-    """What to write if *name* is a field of the records of *holder*."""
-    types = getattr(holder, "_query_types", lambda: None)()
+def _of_records(holder: Any, name: str, what: str = "table") -> str:
+    """What to write if *name* is a field of the records of *holder*, a table or *what* has records of one."""
+    types = getattr(getattr(holder, "_table", holder), "_query_types", lambda: None)()
     cls: Any = None if types is None else types.value.cls
     if isinstance(cls, type) and name in annotated_names(cls):
+        one = "table[key]" if what == "table" else ".values().first()"
         return (
-            f"a table is any number of records: write table[key].{name} for one, .fields(lambda record: "
-            f"record.{name}) for all"
+            f"a {what} is any number of records: write {one}.{name} for one, .fields(lambda record: record.{name}) for "
+            f"all"
         )
     return ""
+
+
+def _of_indexes(holder: Any, name: str) -> str:
+    """What to write if *name* would be that of an index of a field of the records of *holder*."""
+    field = name[3:] if name.startswith("by_") else ""
+    if not (field and _of_records(holder, field)):
+        return ""
+    return (
+        f"the class of a table declares its indexes: class Things(zlmdb.Table[...]): {name} = zlmdb.Index[...]"
+        f"({field!r}); without one, write .where(lambda record: record.{field} == ...)"
+    )
 
 
 def _nearest(holder: object, name: str) -> str:

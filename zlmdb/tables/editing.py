@@ -33,6 +33,27 @@ def check_edit(table: Table[Any, Any], key: Any, encoded: bytes, value: Any) -> 
         )
 
 
+def check_alone(table: Table[Any, Any], key: Any, encoded: bytes, before: Optional[bytes], value: Any) -> None:
+    """Raise if a block has written the record that it edits, which was *before*, and which *value* would replace.
+
+    A write does not ask whether a block edits its record, which would slow all of them: a block that wrote asks at its
+    end.
+    """
+    stored = stored_now(table, encoded)
+    if stored != before and (stored is None or stored != table._storage.encode_record(value, key)):
+        done = "deleted" if stored is None else "stored"
+        raise ValueError(
+            f"table {table._name!r}: the record {shortened(key)} was {done} within the block that edits it, whose end "
+            f"would store the object of the block instead: change only that object, or write the record after the block"
+        )
+
+
+def stored_now(table: Table[Any, Any], encoded: bytes) -> Optional[bytes]:
+    """What is stored of the record *encoded*; None if there is none."""
+    data = table._get(encoded, None, table._db)
+    return None if data is None else bytes(data)  # that may be a view of a page which changes
+
+
 class _Block:
     """A block. What is meant for its objects is refused: the first users forget the ``with``."""
 
@@ -63,7 +84,7 @@ class _Block:
 class EditedRecord(_Block, Generic[V]):
     """The object of one record: the normal end of the block stores it."""
 
-    __slots__ = ("_edited", "_key", "_table", "_value")
+    __slots__ = ("_before", "_counts", "_edited", "_key", "_table", "_value")
     _call = "table.edit(key)"
     _result = "record"
 
@@ -78,6 +99,7 @@ class EditedRecord(_Block, Generic[V]):
         txn = table._txn
         txn._odd = True
         self._value, self._edited = value, edited
+        self._before, self._counts = stored_now(table, edited[1]), (txn._puts, txn._dels)
         txn._edited.add(edited)
         return value
 
@@ -92,6 +114,8 @@ class EditedRecord(_Block, Generic[V]):
                     check_names(table, self._key, self._value)
                 if nested_in(type(self._value)):
                     check_nested(table, self._key, self._value)
+                if (table._txn._puts, table._txn._dels) != self._counts:
+                    check_alone(table, self._key, self._edited[1], self._before, self._value)
                 table[self._key] = self._value
         finally:
             table._txn._edited.discard(self._edited)

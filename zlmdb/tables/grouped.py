@@ -15,7 +15,7 @@ from ..query.projection import ENGINE_KEYS, KEYS, PAIRS, VALUES
 from ..query.reads import Reads
 from ..values.base import is_a
 from .aggregated import aggregated
-from .missing import missing
+from .missing import missing, refuse_call
 from .selection import ALL, Selection
 
 if TYPE_CHECKING:
@@ -27,8 +27,13 @@ V = TypeVar("V")
 R = TypeVar("R")
 
 
-def grouped(selection: Selection[K, V], by: Followed, into: Callable[[Selection[K, V]], R]) -> dict[Any, R]:
+def grouped(
+    selection: Selection[K, V], by: Any, into: Callable[[Selection[K, V]], R], /, *more: Any, **named: Any
+) -> dict[Any, R]:  # fmt: skip
     """What *into* gives for each group of the rows of *selection*. Raises `TypeError` if it is no function of one."""
+    if more or named:
+        refuse_call("group_by", more, named)
+    by = selection._following().group(by)
     if not callable(into) or _takes_more(into):
         raise TypeError(
             f"group_by() takes a function that returns the group of a record, and a function of the selection of a "
@@ -168,8 +173,10 @@ class Group(Selection[K, V]):
                 return value
         raise missing(key)
 
-    def group_by(self, by: Any, into: Any, /) -> dict[Any, Any]:
+    def group_by(self, by: Any = None, into: Any = None, /, *more: Any, **named: Any) -> dict[Any, Any]:
         """As of every selection."""
+        if more or named or not callable(into):
+            return super().group_by(by, into, *more, **named)  # which refuses it
         name_of = _of_pair(self._following().group(by))
         groups: dict[Any, list[tuple[K, V]]] = {}
         for pair in self:

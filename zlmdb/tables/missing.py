@@ -88,6 +88,8 @@ def refuse_ranges(fields: Iterable[str]) -> NoReturn:
 
 _TAKEN = {
     "fields": "one function, which may return a tuple: write fields(lambda record: (record.name, ...))",
+    "group_by": "two functions, without names: write group_by(lambda record: ..., lambda group: (group.count(), "
+    "group.fields(lambda record: ...).sum()))",
     "limit": "two numbers: write limit(count, skip)",
     "order_by": "one function, which may return a tuple, (record.name, desc(record.age)), and reverse: write "
     "order_by(lambda record: ..., reverse=True), or desc(...) in it",

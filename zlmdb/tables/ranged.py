@@ -249,14 +249,14 @@ class Ranged(Generic[I, K, V]):
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
     @overload
     def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
-    def group_by(self, by: Any, into: Any = None, /) -> dict[Any, Any]:
+    def group_by(self, by: Any = None, into: Any = None, /, *more: Any, **named: Any) -> dict[Any, Any]:
         """A dict of groups, ``t.users.group_by(lambda user: user.age, lambda group: group.count())``.
 
         Short for ``select().group_by(...)``, see `Selection.group_by`.
         """
         if self.__class__ is FUNCTION:
             refuse_class("group_by")
-        return self._chosen(None, False, None).group_by(by, into)
+        return self._chosen(None, False, None).group_by(by, into, *more, **named)
 
     def first(self, *given: NoReturn, **named: NoReturn) -> Optional[tuple[K, V]]:
         """The first pair of key and value; None when there is none."""

@@ -167,7 +167,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
     def group_by(self, by: Callable[[V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
     @overload
     def group_by(self, by: Callable[[K, V], G], into: Callable[[Selection[K, V]], R], /) -> dict[G, R]: ...
-    def group_by(self, by: Any, into: Any = None, /) -> dict[Any, Any]:
+    def group_by(self, by: Any = None, into: Any = None, /, *more: Any, **named: Any) -> dict[Any, Any]:
         """What *into* gives for each group of records for which *by* gives the same, in the order of their first ones.
 
         ``group_by(lambda b: b.country, lambda g: (g.count(), g.fields(lambda b: b.price).sum()))``: *into* is given a
@@ -175,7 +175,7 @@ class Selection(KeyRange[K, V], Reads[tuple[K, V]]):
         """
         from .grouped import grouped  # late, as what compiles
 
-        return grouped(self, self._following().group(by), into)
+        return grouped(self, by, into, *more, **named)
 
     def keys(self, *given: NoReturn, **named: NoReturn) -> Reads[K]:
         """The keys only; the records are not read."""

@@ -293,7 +293,8 @@ class Table(RecordWrites[K, V], MutableMapping[K, V], Generic[K, V], metaclass=T
 
         Raises `KeyError` if there is no record, TypeError for a value that cannot be changed in place, such as a
         number, `EncodeError` if the block has changed the field that is the key or has assigned to a misspelt one, also
-        of a nested object, and ValueError for a record that an enclosing block is editing.
+        of a nested object, and ValueError for a record that an enclosing block is editing, or that was stored within
+        the block by other means.
         """
         from .editing import EditedRecord  # late: many programs store other objects
 

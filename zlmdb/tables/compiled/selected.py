@@ -20,6 +20,7 @@ from ...codegen import Recipe
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
+from ..editing import check_alone
 from ..indexstorage import IndexStorage
 from ..misspelt import check_names, check_nested
 from ..storage import Selected, Storage
@@ -132,6 +133,7 @@ known, edited = turns.begin(txn), txn._edited""",
         """\
 if len(edited) > 1 or type(value) is not turns.kind:
             turns.check(self, encoded, value)
+        before = found if readable else self._get(encoded, None, db)
         try:
             turns.at = encoded
             yield value
@@ -144,7 +146,9 @@ if len(edited) > 1 or type(value) is not turns.kind:
         if turns.most is not None and len(value.__dict__) > turns.most:
             check_names(self, load_key(encoded), value)
         if turns.nested:
-            check_nested(self, load_key(encoded), value)""",
+            check_nested(self, load_key(encoded), value)
+        if txn._puts != puts_before or txn._dels != dels_before:
+            check_alone(self, load_key(encoded), encoded, before, value)""",
         "if turns.over: yield",
     ),
 }
@@ -321,6 +325,7 @@ def _common(
         "general_read": read,
         "general_store": store,
         "refuse_over": _refuse_over,
+        "check_alone": check_alone,
         "check_names": check_names,
         "check_nested": check_nested,
     }
