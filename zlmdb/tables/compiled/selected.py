@@ -20,7 +20,7 @@ from ...codegen import Recipe
 from ...handlers import let_through
 from ...namedtuples import NamedTuple
 from ...store.transaction import Transaction
-from ..editing import check_alone
+from ..editing import check_alone, stored_now
 from ..indexstorage import IndexStorage
 from ..misspelt import check_names, check_nested
 from ..storage import Selected, Storage
@@ -133,7 +133,7 @@ known, edited = turns.begin(txn), txn._edited""",
         """\
 if len(edited) > 1 or type(value) is not turns.kind:
             turns.check(self, encoded, value)
-        before = found if readable else self._get(encoded, None, db)
+        before = bytes(found) if readable else stored_now(self, encoded)
         try:
             turns.at = encoded
             yield value
@@ -328,6 +328,7 @@ def _common(
         "check_alone": check_alone,
         "check_names": check_names,
         "check_nested": check_nested,
+        "stored_now": stored_now,
     }
     parts, more = followers.lines(primary)
     names.update(more)
