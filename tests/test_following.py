@@ -359,8 +359,12 @@ def test_a_captured_none_is_named_beside_the_field_that_may_be_none() -> None:
         with pytest.raises(TypeError) as caught:
             reader.condition(asked(None))
         assert str(caught.value).startswith("least is None, and u.mayor may be None: k < None: ")
-        assert str(caught.value).endswith("; ask `least is not None` or `u.mayor is not None` before")
-    with pytest.raises(TypeError, match=r"^u.mayor may be None: .*; ask `u.mayor is not None` before$"):
+        assert str(caught.value).endswith(
+            "; ask `least is not None` or `u.mayor is not None` before, in the same function"
+        )
+    with pytest.raises(
+        TypeError, match=r"^u.mayor may be None: .*; ask `u.mayor is not None` before, in the same function$"
+    ):
         reader.condition(lambda k, u: u.mayor < "B" or k < 3)
 
 

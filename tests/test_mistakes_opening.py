@@ -7,7 +7,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from types import new_class
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from newcomers import Account, Books, Notebook, Planner, Task
@@ -250,6 +250,9 @@ def test_a_library_that_a_frozen_program_lacks_is_not_to_be_installed(monkeypatc
     [
         (lambda db: db.runs, "'runs': did you mean 'run'"),
         (lambda db: db.reed, "'reed': did you mean 'read'"),
+        (lambda db: db.watch, r"'watch': write db.changes\('users'\)"),
+        (lambda db: db.save, r"'save': .*commits, .*; db.backup\(path\) copies the file"),
+        (lambda db: db.run(len, 1), r"write db.run\(lambda t: function\(t, ...\)\)$"),
         (lambda db: db.nosuch, "no attribute 'nosuch'$"),
         (lambda db: db.dump("x", "notes"), r"but 3 were given; write db.dump\(file, tables="),
         (lambda db: db.dump("x", notes=True), r"'notes'; write db.dump\(file, tables="),
@@ -285,9 +288,48 @@ def test_what_is_dumped_and_where_to_is_told(tmp_path: Path) -> None:
     [
         ("create", r"write zlmdb.open\(path, Schema\)"),
         ("open_database", r"write zlmdb.open\(path, Schema\)"),
+        ("Abort", r"any exception that leaves the block undoes it, and so does t.txn.abort\(\)"),
         ("Key", r"the key has no field: class Users\(zlmdb.Table\[int, User\]\) has int keys"),
     ],
 )
 def test_names_of_other_modules_are_answered(name: str, said: str) -> None:
     with pytest.raises(AttributeError, match=rf"^module 'zlmdb' has no attribute '{name}': {said}"):
         getattr(zlmdb, name)
+
+
+class Place(NamedTuple):
+    x: int
+    y: str
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        (dict[str, int], r"Table\[KeyType, ValueType\]; a dict is a Table with the same types$"),
+        (set[str], r"Table\[KeyType, ValueType\], such as zlmdb.Table\[str, bool\]$"),
+        (zlmdb.Cache, r"; a cache is a file of its own, zlmdb.Cache\(path\)$"),
+        (zlmdb.Table[Place, int], r"Of a NamedTuple, write tuple\[int, str\]: its objects are keys of that type$"),
+    ],
+)
+def test_what_is_no_table_and_no_key_is_answered_with_one(declared: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        zlmdb.open(None, type("Store", (zlmdb.Schema,), {"__annotations__": {"things": declared}}))
+
+
+def test_the_place_of_the_schema_is_told() -> None:
+    given: Any = zlmdb.open
+    with pytest.raises(TypeError, match=r"^the path comes first: write zlmdb.open\('data', Notebook\)$"):
+        given(Notebook, "data")
+    with pytest.raises(TypeError, match=r"got 'r': give the class .*, and readonly=True only reads it$"):
+        given("data", "r")
+
+
+def test_a_link_to_a_table_without_a_class_of_its_own_is_told() -> None:
+    link: Any = zlmdb.ForeignKey[zlmdb.Table[int, Task]]("stars")
+
+    class Linked(zlmdb.Table[int, Task]):
+        by_stars = link
+
+    store = type("Store", (zlmdb.Schema,), {"__annotations__": {"linked": Linked, "tasks": zlmdb.Table[int, Task]}})
+    with pytest.raises(TypeError, match=r"which may be any table: give the linked table a class of its own"):
+        zlmdb.open(None, store)

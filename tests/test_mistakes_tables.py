@@ -216,6 +216,7 @@ def test_the_tables_that_there_are_are_those_that_the_class_declares(blog: Any) 
             lambda t: t.posts.get(title="One"),
             r"get\(\) got .*; a table of zlmdb looks up keys: write .where\(",
         ),
+        (lambda t: t.jobs.pop(), r", .claim\(\) for the next job of a queue$"),
         (lambda t: t.jobs.pop(), r"pop\(\) missing .*; a table of zlmdb looks up keys"),
         (lambda t: t.posts.values("title"), r"values\(\) takes .*; of a table of zlmdb, write .fields\(lambda record"),
         (lambda t: t.posts.keys("a*"), r"keys\(\) takes .* .where\(lambda record: ...\) for a condition$"),
@@ -452,6 +453,14 @@ def test_the_end_of_a_block_says_what_a_table_has(shop: Any) -> None:
     said = r"'by_name': the class .* its indexes: .*by_name = zlmdb.Index\[...\]\('name'\); without .* record.n"
     with pytest.raises(AttributeError, match=said), shop.read() as t:
         _ = t.users.by_name
+    for look, said in (
+        (lambda user: user.save, r"'save': .*: write table\[key\] = record, or `with table.edit\(key\) as record:`$"),
+        (lambda user: user.delete, r"'delete': .*: write del table\[key\]$"),
+        (lambda user: user.id, r"'id': a record does not have its key: loop over .items\(\), or .*key=\"id\"\)$"),
+        (lambda user: user.nosuch, "'nosuch'$"),
+    ):
+        with pytest.raises(AttributeError, match=said), shop.read() as t:
+            look(t.users.by_email["ann@x"])
     with pytest.raises(AttributeError, match="'Customers' object has no attribute 'by_colour'$"), shop.read() as t:
         _ = t.users.by_colour
     with pytest.raises(TypeError, match="'age'; it takes a function that returns the new record"), shop.write() as t:
@@ -636,3 +645,21 @@ def test_attributes_of_the_pages_of_others(notebook: Any) -> None:
 def test_a_message_shows_a_function_without_its_address(notebook: Any) -> None:
     with notebook.read() as t, pytest.raises(TypeError, match=r"and got <function <lambda>>: write \.fields\("):
         t.notes.select().sum(lambda note: note.stars)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda t: t.notes.select(end=3), "and got end: write stop=, or through= to include it$"),
+        (lambda t: t.notes.select(after=1, to=3), "write start= and stop=, or through= to include it$"),
+        (lambda t: t.notes.select(title="One"), r"write where\(lambda record: record.title == ...\)"),
+        (lambda t: t.notes.update(1, title="x"), r"and got 1, title='x': to change fields, write .where\("),
+        (
+            lambda t: t.notes.where(lambda key: key[0] == 1),
+            r"^key\[0\]: key is the record, .* lambda key, record: key\[0\]$",
+        ),
+    ],
+)
+def test_arguments_that_other_stores_take_are_answered_with_ours(notebook: Any, asked: Any, said: str) -> None:
+    with notebook.write() as t, pytest.raises(TypeError, match=said):
+        asked(t)

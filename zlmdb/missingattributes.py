@@ -143,6 +143,28 @@ def _said_of_key(key: object, name: str, tables: Iterable[Any]) -> str:
     return ""
 
 
+_OF_RECORDS = {
+    **dict.fromkeys(
+        ("commit", "insert", "put", "save", "store", "update"),
+        "a record does not know its table: write table[key] = record, or `with table.edit(key) as record:`",
+    ),
+    **dict.fromkeys(("delete", "remove"), "a record does not know its table: write del table[key]"),
+    **dict.fromkeys(
+        ("_id", "id", "key", "pk"),
+        'a record does not have its key: loop over .items(), or let a field be the key, class T(Table[...], key="id")',
+    ),
+}
+
+
+def _said_of_record(record: object, name: str, tables: Iterable[Any]) -> str:
+    """What to say if *record* seems to be one of *tables*, and *name* is what the objects of others have."""
+    for table in tables if name in _OF_RECORDS else ():
+        types = getattr(table, "_query_types", lambda: None)()
+        if types is not None and types.value.cls is record.__class__:
+            return has_no(record, name, _OF_RECORDS[name])
+    return ""
+
+
 def lacking(holder: object, name: str) -> AttributeError:
     """The error of *holder*, which has no attribute *name*."""
     text = _said(holder, name)
@@ -179,7 +201,7 @@ def say_more(error: Any, tables: Iterable[Any] = ()) -> None:
     holder: Any = getattr(error, "obj", None) if type(error) is AttributeError else None
     if holder is not None and error.args == (has_no(holder, name := str(error.name)),):
         text = _said_of_pair(holder, name) if holder.__class__ is tuple else _said(holder, name)
-        text = text or _said_of_key(holder, name, tables)
+        text = text or _said_of_key(holder, name, tables) or _said_of_record(holder, name, tables)
         if text:
             error.args = (text,)
             error.obj = None  # as above

@@ -70,6 +70,9 @@ else:
             ("Key", "PrimaryKey"),
             'the key has no field: class Users(zlmdb.Table[int, User]) has int keys; key="id" names one',
         ),
+        **dict.fromkeys(
+            ("Abort", "Rollback"), "any exception that leaves the block undoes it, and so does t.txn.abort()"
+        ),
         **dict.fromkeys(("Query", "where"), "a query is a function of a record: t.table.where(lambda record: ...)"),
         **dict.fromkeys(("Deque", "FanoutCache", "Lock", "RLock", "Celery"), _TASKS),
         **dict.fromkeys(("Session", "WriteBatch", "atomic", "session", "transaction"), "write `with db.write() as t:`"),

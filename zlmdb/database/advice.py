@@ -17,6 +17,8 @@ _EMPTIES = "Database.scratch(path) deletes a database; t.table.clear() empties a
 _NUMBERS = "db.stats() has the sizes, db.tables() the tables with their types and counts"
 _SMALLER = "db.compact() makes the file smaller"
 _OTHERWISE = {
+    **dict.fromkeys(("on_change", "subscribe", "watch"), "write db.changes('users'), for the name of a table"),
+    "save": f"{_ENDS}; db.backup(path) copies the file",
     "awrite": "write `await db.arun(function)`, which calls it with the transaction in a thread",
     "commit": _ENDS, "rollback": _ENDS, "execute": _ASKED, "query": _ASKED, "create_all": _MADE, "create_table": _MADE,
     "create_tables": _MADE, "drop_all": _EMPTIES, "drop_tables": _EMPTIES, "truncate": _EMPTIES,
@@ -39,7 +41,14 @@ OF_OTHERS = (
 
 _NAMED = 'write db.dump(file, tables=["users"]) for some tables'
 _INTO = "it stores the tables that the file has: `with open(path, 'rb') as file: db.load(file)`"
-tell_calls({"Operations.dump": _NAMED, "Operations.load": _INTO})
+_CALLED = "it calls a function of the tables alone: write db.{name}(lambda t: function(t, ...))"
+tell_calls(
+    {
+        "Operations.dump": _NAMED,
+        "Operations.load": _INTO,
+        **{f"Calls.{name}": _CALLED.format(name=name) for name in ("run", "submit", "arun", "aread")},
+    }
+)
 
 
 def tables_of_file(db: Any) -> Collection[str]:

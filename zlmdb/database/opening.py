@@ -203,6 +203,13 @@ def _checked_location(path: Optional[StrPath], schema: Optional[type[Any]]) -> O
     """The *path* as text. Raises `TypeError` or `ValueError` for what is no path, or no schema class."""
     given: Any = schema
     if schema is not None and not (isinstance(given, type) and issubclass(given, Schema)):
+        if isinstance(path, type):
+            raise TypeError(f"the path comes first: write zlmdb.open({given!r}, {path.__name__})")
+        if isinstance(given, str):
+            raise TypeError(
+                f"expected a subclass of zlmdb.Schema, got {given!r}: give the class that declares the tables; a "
+                f"database is created if there is none, and readonly=True only reads it"
+            )
         raise TypeError(
             f"expected a subclass of zlmdb.Schema, got {schema!r}: declare the tables as its attributes, "
             f"class Store(zlmdb.Schema): users: Users; and give Store itself, zlmdb.open(path, Store)"

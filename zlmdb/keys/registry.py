@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, get_args, g
 from uuid import UUID
 
 from ..shown import shortened
+from ..typeargs import own_annotations
 from .base import KeyCodec
 from .choices import enum_key, literal_key
 from .dates import DateKey, DatetimeKey
@@ -110,9 +111,19 @@ def _advice(annotation: Any) -> str:
     parts = get_args(annotation)
     if type(None) in parts:
         return ". No key is None: write the type without it; an index has no entry for a record whose field is None"
+    if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+        types = ", ".join([_shown(one) for one in own_annotations(annotation).values()])
+        return f". Of a NamedTuple, write tuple[{types or '...'}]: its objects are keys of that type"
+    if getattr(annotation, "__module__", "") == "pydantic.networks":
+        return ". A URL is a key as a text: write str, and str(url)"
     if annotation is tuple or Ellipsis in parts:
         return ". A tuple of any length is no key: name the type of each part, as in tuple[str, int]"
     return ""
+
+
+def _shown(annotation: Any) -> str:
+    """A type of a NamedTuple, which has those that are written as texts as `ForwardRef`."""
+    return str(getattr(annotation, "__forward_arg__", "") or getattr(annotation, "__name__", "..."))
 
 
 def _by_class(cls: type[Any]) -> Optional[KeyCodec[Any]]:

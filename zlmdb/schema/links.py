@@ -67,6 +67,11 @@ def _target(
         return next(iter(fitting.values()))
     shown = wanted if named else getattr(wanted, "__name__", repr(wanted))
     if not fitting:
+        if wanted is Table:
+            raise TypeError(
+                f"{where}: the link {name!r} leads to Table[...], which may be any table: give the linked table a "
+                f"class of its own, class Others(zlmdb.Table[KeyType, ValueType]), and write ForeignKey[Others]"
+            )
         if not named and any([cls.__qualname__ == wanted.__qualname__ for cls, _ in found.values()]):
             raise TypeError(
                 f"{where}: the link {name!r} leads to another class named {shown} than that of the schema: it was "

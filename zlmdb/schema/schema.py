@@ -429,12 +429,22 @@ def _declarations(schema: type[Schema]) -> dict[str, tuple[type[Table[Any, Any]]
     return found
 
 
+_INSTEAD = {
+    "dict": "; a dict is a Table with the same types",
+    "set": ", such as zlmdb.Table[str, bool]",
+    "list": ", such as zlmdb.Table[int, str], whose add() counts",
+    "Cache": "; a cache is a file of its own, zlmdb.Cache(path)",
+}
+"""What to write in place of some classes that are no tables."""
+
+
 def _check_annotation(schema: type[Schema], name: str, hint: Any, cls: Any) -> None:
     """Raise `TypeError` unless *hint*, of the class *cls*, is a table, and *name* a name for one."""
     if not is_table(cls):
+        advice = _INSTEAD.get(getattr(cls, "__name__", ""), "")
         raise TypeError(
             f"{schema.__name__}.{name} is annotated with {hint!r}, which is not a table: annotate it with a "
-            f"subclass of zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]"
+            f"subclass of zlmdb.Table, or with zlmdb.Table[KeyType, ValueType]{advice}"
         )
     if name.startswith("_"):
         raise TypeError(

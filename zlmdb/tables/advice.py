@@ -57,7 +57,8 @@ OF_OTHERS = {
     **dict.fromkeys(("fetchall", "fetchone", "scalars", "to_list", "tolist"), "write .all(), or .first() for one"),
     **dict.fromkeys(("head", "nth"), "write .select(limit=10), or .order_by(...).limit(count, skip)"),
     **dict.fromkeys(("copy", "to_dict"), "loop over .items() or .values(), or take dict(table)"),
-    **dict.fromkeys(("to_df", "to_pandas"), "write pandas.DataFrame(map(vars, table.values()))"),
+    **dict.fromkeys(("begins_with", "prefix", "startswith"), 'write .select(startswith="...")'),
+    **dict.fromkeys(("to_df", "to_frame", "to_pandas"), "write pandas.DataFrame(map(vars, table.values()))"),
     **dict.fromkeys(("columns", "dtypes", "info", "schema"), "those of the class are its fields; db.tables() has them"),
     "describe": "write .fields(lambda record: record.field), which has .count(), .min(), .max() and .mean()",
     "sample": "write table.get_many(random.sample(table.keys().all(), 10))",
@@ -138,7 +139,8 @@ _KEY = "a table of zlmdb looks up keys: write .where(lambda record: record.name 
 _SOME = "of a table of zlmdb, write .fields(lambda record: ...) for fields, .where(lambda record: ...) for a condition"
 tell_calls(
     {
-        **dict.fromkeys(("Table.get", "UniqueIndexView.get", "MutableMapping.pop"), _KEY),
+        **dict.fromkeys(("Table.get", "UniqueIndexView.get"), _KEY),
+        "MutableMapping.pop": f"{_KEY}, .claim() for the next job of a queue",
         **dict.fromkeys(("Table.items", "Table.keys", "Table.values"), _SOME),
         **dict.fromkeys(("Table.put_new", "Table.replace"), "a table of zlmdb takes the key and the whole record"),
         "Table.add": "a table of zlmdb takes one record, and makes the key; write table[key] = value for a given key",

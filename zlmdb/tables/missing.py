@@ -47,10 +47,10 @@ def _refuse_row(
     raise kind(f"{taken}, got {shortened(row)}: table.add(value) stores a value under a new key") from None
 
 
-def refuse_rest(*given: object) -> NoReturn:
+def refuse_rest(*given: object, **named: object) -> NoReturn:
     """Raise TypeError for what is *given* to ``update`` beside a dict: a condition, perhaps."""
     raise TypeError(
-        f"update() takes a dict of keys and records, or pairs, and got {shown_call(given, {})}: to change fields, "
+        f"update() takes a dict of keys and records, or pairs, and got {shown_call(given, named)}: to change fields, "
         f"write .where(lambda record: ...).change(lambda record: ...), or `with table.edit(key) as record:`"
     )
 
@@ -80,10 +80,24 @@ def missing(key: object) -> KeyError:
 def refuse_ranges(fields: Iterable[str]) -> NoReturn:
     """Raise TypeError for *fields*, or misspelt options, that are given by name to ``select``."""
     asked = " and ".join([f"record.{name} == ..." for name in fields])
+    advice = f"write where(lambda record: {asked}) for a condition"
+    if _BOUNDS.keys() >= set(fields):
+        advice = f"write {' and '.join([_BOUNDS[name] for name in fields])}"
     raise TypeError(
         f"select() takes a range of keys (start, stop, through, prefix, startswith) and reverse and limit, and got "
-        f"{', '.join(fields)}: write where(lambda record: {asked}) for a condition"
+        f"{', '.join(fields)}: {advice}"
     )
+
+
+_BOUNDS = {
+    **dict.fromkeys(("after", "begin", "first", "from_", "gt", "gte", "low", "lower", "min"), "start="),
+    **dict.fromkeys(
+        ("before", "end", "high", "last", "lt", "lte", "max", "to", "until", "upper"),
+        "stop=, or through= to include it",
+    ),
+    **dict.fromkeys(("desc", "descending", "reversed"), "reverse=True"),
+}
+"""What bounds are called elsewhere, and here."""
 
 
 _TAKEN = {

@@ -83,8 +83,8 @@ class RecordWrites(TableState[K, V]):
             """Store the records of a dict, or of pairs of key and value."""
             from .missing import pairs, refuse_rest  # here, since checkers would miss its use
 
-            if rest:
-                refuse_rest(other, *rest)
+            if rest or (more and not hasattr(other, "__iter__")):
+                refuse_rest(other, *rest, **more)
             super().update(other if hasattr(other, "keys") else pairs(other), **more)
 
     def _check_write(self) -> None:

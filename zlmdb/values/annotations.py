@@ -276,6 +276,12 @@ def _is_plain(shape: Shape) -> bool:
     return isinstance(shape, (PlainData, Float))
 
 
+_INSTEAD = {
+    "numpy.ndarray": "write zlmdb.Array[numpy.float64], with the type of its elements",
+    "pandas.DataFrame": "write zlmdb.Pickle[pandas.DataFrame], or store its rows as records of a dataclass",
+}
+
+
 def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:
     """The record of the model class *cls*, and its fields."""
     found = model_class(cls, where)
@@ -284,6 +290,13 @@ def model_record(cls: Any, where: str) -> tuple[Record, list[Member]]:
 
         if is_of_freezegun(cls):
             raise TypeError(f"{where}: {typename(cls)} cannot be stored: {FROZEN}")
+        if typename(cls) in _INSTEAD:
+            raise TypeError(f"{where}: {typename(cls)} cannot be stored: {_INSTEAD[typename(cls)]}")
+        if cls.__module__ == "pydantic.networks":
+            raise TypeError(
+                f"{where}: {typename(cls)} cannot be stored: write str, or, with the check of Pydantic, "
+                f"Annotated[str, AfterValidator(lambda url: str({cls.__name__}(url)))]"
+            )
         raise TypeError(
             f"{where}: {typename(cls)} cannot be stored: use a dataclass, an attrs class, a Pydantic model, a "
             "NamedTuple, a TypedDict or a msgspec.Struct; of a class that is not yours, a text or a number that makes "

@@ -15,7 +15,7 @@ from .formatted import text_of
 from .known import BOOL, CONTAINERS, SOMETHING, STR, UNKNOWN, Known, kind_of
 from .methods import ALL_METHODS, ATTRIBUTES, CHANGING, ENUM, METHODS, NEVER_RAISING, base, is_enum_class, result_of
 from .nodeof import is_constant, node_of, of_the_record
-from .nodes import Constant, Node
+from .nodes import Argument, Constant, Node
 from .operations import Attribute, Item, Joined, Method
 
 if TYPE_CHECKING:
@@ -268,7 +268,17 @@ def _item_known(recorder: Recorder, known: Known, key: Any) -> tuple[Known, bool
     if type(key) is str and not hasattr(known.cls, "__getitem__") and key in known.fields():
         asked = repr(recorder.zlmdb_node)
         recorder.zlmdb_trace.refuse(f"{asked}[{key!r}]: {typename(known.cls)} has no items; write {asked}.{key}")
+    if type(key) is int and isinstance(recorder.zlmdb_node, Argument) and known.fields() and not _has_items(known.cls):
+        asked = repr(recorder.zlmdb_node)
+        recorder.zlmdb_trace.refuse(
+            f"{asked}[{key}]: {asked} is the record, of {typename(known.cls)}, which has no items: its key is what a "
+            f"function of two arguments gets first, lambda key, record: key[{key}]"
+        )
     return known.item(), True
+
+
+def _has_items(cls: Any) -> bool:
+    return hasattr(cls, "__getitem__")
 
 
 def _typed_dict(recorder: Recorder, known: Known, key: Any) -> Known:

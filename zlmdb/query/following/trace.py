@@ -254,7 +254,7 @@ class Trace:
         captured, field = self.nones(), repr(missing)
         said = "".join(f"{name} is None, " for name in captured) + f"{'and ' if captured else ''}{field} may be None"
         asked = " or ".join(f"`{name} is not None`" for name in (*captured, field))
-        return f"{said}: {error}; ask {asked} before"
+        return f"{said}: {error}; ask {asked} before, in the same function"
 
     def explore(self, once: Callable[[], Node], *, inner: bool = False) -> Ways:
         """All ways through *once*. What cannot be followed in an *inner* function ends the way around it."""
