@@ -64,5 +64,6 @@ def of_database(db: Any, name: str) -> str:
         return has_no(db, name, f"tables are in a transaction, `with db.read() as t:`, as t.{name}")
     if name in tables_of_file(db):
         return has_no(db, name, f"without a schema, a table is t[{name!r}] in a block, `with db.read() as t:`")
-    advice = _OTHERWISE.get(name, BLOCKS) if name in OF_OTHERS else nearest(name, public_names(type(db)), listed=False)
+    ours = public_names(db.__class__)
+    advice = _OTHERWISE.get(name, BLOCKS) if name in OF_OTHERS else nearest(name, ours, listed=False)
     return has_no(db, name, advice) if advice else ""

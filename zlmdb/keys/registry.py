@@ -111,7 +111,7 @@ def _advice(annotation: Any) -> str:
     parts = get_args(annotation)
     if type(None) in parts:
         return ". No key is None: write the type without it; an index has no entry for a record whose field is None"
-    if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
+    if hasattr(annotation, "_fields") and annotation.__mro__[1] is tuple:
         types = ", ".join([_shown(one) for one in own_annotations(annotation).values()])
         return f". Of a NamedTuple, write tuple[{types or '...'}]: its objects are keys of that type"
     if getattr(annotation, "__module__", "") == "pydantic.networks":

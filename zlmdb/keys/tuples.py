@@ -230,7 +230,8 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
 
     def told_of_part(self, key: Any) -> str:
         listed = type(key) is list
-        first: tuple[Any, ...] = tuple(key) if listed or issubclass(type(key), tuple) else (key,)
+        given: Any = key
+        first: tuple[Any, ...] = tuple(given) if listed or issubclass(type(key), tuple) else (key,)
         if not 0 < len(first) < len(self.parts) + listed:
             return ""
         try:
@@ -245,8 +246,9 @@ class TupleKey(KeyCodec[tuple[Any, ...]]):
         """The values of the leaves that *prefix* gives."""
         if not isinstance(prefix, tuple):
             text = ", or startswith= for a text that only begins so" if isinstance(prefix, (str, bytes)) else ""
-            meant: Any = tuple(prefix) if isinstance(prefix, list) else (prefix,)
-            self.refuse_prefix(prefix, f"write prefix={shortened(meant)}{text}")
+            given: Any = prefix
+            meant: tuple[Any, ...] = (*given,) if type(prefix) is list else (given,)
+            self.refuse_prefix(given, f"write prefix={shortened(meant)}{text}")
         return self._flatten(prefix, partly=True)
 
     def _encode_parts(self, values: Sequence[Any], *, ended: bool = False) -> bytes:

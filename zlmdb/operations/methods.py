@@ -229,7 +229,8 @@ class Operations(DatabaseState):
 
         if not hasattr(file, "write") or isinstance(file, TextIOBase):
             raise TypeError(f"dump({file!r}): give an open binary file, with open(path, 'wb') as file: db.dump(file)")
-        if isinstance(tables, str) or not all([isinstance(name, str) for name in tables or ()]):
+        names: Any = tables or ()
+        if isinstance(tables, str) or not all([isinstance(name, str) for name in names]):
             raise TypeError(f"dump(tables={tables!r}): give a list of names of tables, such as tables=['users']")
         return dump(self._open_store, file, tables, progress)
 
