@@ -54,7 +54,9 @@ class Holder(BaseModel):  # type: ignore[misc, valid-type]
     foreign: Foreign
 
 
-_BY_NAME = pytest.mark.skipif(pydantic_version() < (2, 11), reason="Pydantic takes names since 2.11")
+_BY_NAME = pytest.mark.skipif(
+    pydantic_version() < (2, 11), reason="Pydantic before 2.11 cannot make this model by names, so zlmdb refuses it"
+)
 
 
 class ByPath(BaseModel):  # type: ignore[misc, valid-type]
