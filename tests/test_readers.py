@@ -14,13 +14,16 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import pytest
 
 import zlmdb
-from zlmdb.engines.lmdb import engine
+from zlmdb.engines.lmdb import engine, presence
+from zlmdb.engines.lmdb.errors import translate
 from zlmdb.store import schemawrite, transaction
 from zlmdb.store.live import LiveTransactions
 from zlmdb.store.readers import Ages, readers
+from zlmdb.systems import HAS_BYTE_LOCKS
 
 from . import workers
 
@@ -351,3 +354,27 @@ def test_a_reader_stays_known_when_its_program_copies_the_directory(way: str, li
         env=workers.surroundings(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.returncode) == ("4999\n", 0), done.stderr
+
+
+@pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="a system without locks of open files on single bytes")
+def test_a_process_that_opens_a_database_is_known_to_live_at_each_moment(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else another one may free its slot, take that for itself, and lose it when this one ends a transaction."""
+    clear = "import sys, lmdb; print(lmdb.open(sys.argv[1], max_dbs=9).reader_check())"
+    cleared: list[str] = []
+    lock_byte = presence.lock_byte
+
+    def locked(*arguments: int) -> int:
+        answer = lock_byte(*arguments)
+        cleared.append(subprocess.check_output([sys.executable, "-c", clear, path], text=True).strip())
+        return answer
+
+    monkeypatch.setattr(presence, "lock_byte", locked)
+    with zlmdb.open(path, Store) as db:
+        assert cleared == ["0"] * 3
+        with db.read() as t:
+            assert not t.rows
+    told = translate(lmdb.BadRslotError("mdb_txn_renew"), path=path)
+    assert isinstance(told, zlmdb.DiskError)
+    assert "took this one for dead" in str(told)

@@ -26,6 +26,10 @@ _BAD = (
     "the transaction has ended or cannot go on: begin a new one; if that fails in the same way, the data file is "
     "damaged, which Database.verify() tells"
 )
+_TAKEN_FOR_DEAD = (
+    "another process took this one for dead and freed its slot in the table of readers, as where a program closes a "
+    "descriptor of the lock file: close the database and open it again"
+)
 _REOPEN = "the environment met a fatal error: close it and open it again"
 
 _NOT_WRITTEN = (
@@ -48,7 +52,7 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "MemoryError": (errors.DatabaseFull, NO_SPACE),
     "ReadonlyError": (errors.ReadonlyDatabase, "nothing can be written here: use db.write() or begin(write=True)"),
     "BadTxnError": (errors.TransactionClosed, _BAD),
-    "BadRslotError": (errors.TransactionClosed, "the reader slot belongs to another thread: begin a new transaction"),
+    "BadRslotError": (errors.DiskError, _TAKEN_FOR_DEAD),
     "BadDbiError": (errors.TransactionStale, "the transaction began before the table was attached: begin again"),
     "DiskError": (errors.DiskError, _NOT_WRITTEN),
     "LockError": (errors.DiskError, "the lock file could not be used: does the file system support locks?"),

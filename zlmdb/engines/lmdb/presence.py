@@ -24,7 +24,7 @@ import lmdb
 
 from ... import errors
 from ...handlers import close_files
-from ...systems import HAS_BYTE_LOCKS, SHARED, UNLOCKED, fcntl, lock_byte
+from ...systems import HAS_BYTE_LOCKS, SHARED, fcntl, lock_byte
 
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
 _IN_USE = 0  # the byte that LMDB locks while the environment is open; a process with readers locks that of its number
@@ -103,7 +103,9 @@ def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Opti
             present.opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
             file_lock, number = present.opened[-1], os.getpid()
             lock_byte(file_lock, SHARED, _IN_USE)
-            lock_byte(file_lock, UNLOCKED, number, fcntl.F_SETLK)  # LMDB's own lock of it would be in the way
+            # LMDB's own lock would be in the way. It is made a shared one, in one step: without any, the next process
+            # that clears the readers would free the slot of this one, and might take it
+            lock_byte(file_lock, SHARED, number, fcntl.F_SETLK)
             lock_byte(file_lock, SHARED, number)
     return present
 
