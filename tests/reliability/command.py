@@ -20,6 +20,8 @@ from typing import Any, Callable, NamedTuple
 import zlmdb
 from tests.loud.sitecustomize import install as loud
 
+from .delays import install
+
 
 def by_seeds(life: Callable[[int], str], first: int, run: float) -> dict[str, Any]:
     """Call *life* with the seeds from *first* on, for *run* seconds or until five have failed: it says what failed."""
@@ -44,13 +46,17 @@ def main(work: Callable[..., dict[str, Any]], **options: Any) -> None:
     parser.add_argument(
         "--directory", type=Path, default=None, help="where the files are made; default: a temporary one"
     )
+    parser.add_argument("--delays", type=float, default=0.0, help="the chance of a pause at each call of the system")
     given = vars(parser.parse_args())
     place = given.pop("directory")
+    delays = given.pop("delays")
+    if delays:
+        install(delays)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=place) as directory:
         found = work(Path(directory), **given)
     seconds = round(time.perf_counter() - started, 1)
-    print(json.dumps({**given, **found, "seconds": seconds, **machine()}, indent=1))
+    print(json.dumps({**given, "delays": delays, **found, "seconds": seconds, **machine()}, indent=1))
     sys.exit(1 if found["failures"] else 0)
 
 
