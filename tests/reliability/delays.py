@@ -12,6 +12,8 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -42,3 +44,17 @@ def install(chance: float, longest: float = 0.03) -> None:
 
     sys.setprofile(pause)
     threading.setprofile(pause)
+
+
+@contextmanager
+def paused(chance: float) -> Iterator[None]:
+    """A block whose threads and forked processes pause, if there is a *chance*."""
+    if not chance:
+        yield
+        return
+    install(chance)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
