@@ -254,7 +254,7 @@ class CacheFile:
 
 
 def _leave_guards() -> None:
-    """In the child of a fork: if the parent is killed in such a block, the child must not keep others out, or itself."""
+    """In the child of a fork: where the parent is killed in such a block, the child must keep out nobody."""
     for guard in list(_guards):
         guard.close()
 
