@@ -28,6 +28,7 @@ import zlmdb
 from zlmdb.cache import cache as module
 from zlmdb.cache import entry as cacheentry
 from zlmdb.cache import file as cachefile
+from zlmdb.cache import memoized as cachememoized
 from zlmdb.cache import pending as cachepending
 from zlmdb.cache import state as cachestate
 from zlmdb.cache import use as cacheuse
@@ -745,6 +746,32 @@ def test_what_a_dead_process_computes_is_computed_by_another(memory: zlmdb.Cache
     clock.now += 5
     assert function() == 1
     assert calls == [1]
+
+
+def test_the_time_for_a_computation_begins_with_it_and_not_with_the_wait_for_another_process(
+    memory: zlmdb.Cache[str, Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a process was killed, two callers here computed: the time of the second was over as the first began."""
+    monkeypatch.setattr(cachememoized, "monotonic", clock)
+    memory._db.run(lambda t: t.pending.update({"f": clock.now + 60}))
+    first, other = cachememoized._Flight(memory, "f", 60), cachememoized._Flight(memory, "f", 60)
+    other.owner = "another thread"
+    assert first.take_off() is None
+    looks = first.pauses(60)
+    assert next(looks) < 1
+    waited = other.take_off()
+    clock.now += 60
+    assert not list(looks)
+    assert waited is first.future
+    assert not other.follows(waited, cachememoized._LATE)
+    clock.now += 45
+    assert other.take_off() is first.future
+    assert other.waits == 15
+    clock.now += 15
+    assert not other.follows(first.future, cachememoized._LATE)
+    assert other.take_off() is None
+    other.land()
+    first.land()
 
 
 def test_memoize_with_a_lock_beyond_all_floats_computes(memory: zlmdb.Cache[str, Any]) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import random
+import select
+import signal
 import threading
 from collections.abc import Generator
 from contextlib import suppress
@@ -471,6 +473,66 @@ def test_a_forked_child_uses_the_cache_in_its_own_name(tmp_path: Path) -> None:
     with zlmdb.Cache(tmp_path) as again:
         assert again["child"] == (tmp_path / "boot").read_text() != "clean"
     assert (tmp_path / "boot").read_text() == "clean"
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_that_was_forked_as_a_thread_opened_a_cache_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one to open the closed cache waited for the end of the child."""
+    fcntl = pytest.importorskip("fcntl")
+    opening, forked, real = threading.Event(), threading.Event(), module.open_database
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        opening.set()
+        forked.wait(20)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, "open_database", slow)
+    thread = threading.Thread(target=lambda: zlmdb.Cache(tmp_path).close())
+    thread.start()
+    opening.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        forked.set()
+        thread.join(20)
+        assert (tmp_path / "boot").read_text() == "clean"
+        with open(tmp_path / "users", "ab") as users:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_whose_parent_is_killed_as_a_thread_closes_a_cache_does_not_wait_for_ever(tmp_path: Path) -> None:
+    """It waited for a lock that only it had by then: it was forked before the thread let go of it."""
+    told, tells = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        cache: zlmdb.Cache[str, Any] = zlmdb.Cache(tmp_path)
+        file: Any = cache._file
+        with in_another_thread(file._alone):
+            child = os.fork()
+            if child == 0:
+                os.write(tells, b"0\n")
+                signal.pause()
+            os.write(tells, b"%d\n" % child)
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(parent, 0)
+    os.close(tells)
+    written = b""
+    while written.count(b"\n") < 2 and select.select([told], [], [], 10)[0]:
+        written += os.read(told, 100)
+    os.kill(max(map(int, written.split())), signal.SIGKILL)
+    os.close(told)
+    assert written.count(b"\n") == 2, "the child has not come back from the fork"
 
 
 # -- diskcache ----------------------------------------------------------------------------------------------------

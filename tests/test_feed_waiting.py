@@ -545,3 +545,23 @@ def test_a_ring_writes_into_pipes_only(tmp_path: Path) -> None:
 def test_a_loop_that_runs_inside_of_a_block_does_not_wait_for_changes(tmp_path: Path) -> None:
     with zlmdb.open(tmp_path, Store) as db, db.write(), pytest.raises(zlmdb.NestedTransaction):
         asyncio.run(db.changes(Users, timeout=None).atake())
+
+
+@pipes
+def test_who_waits_gets_a_pipe_though_others_remove_the_directory_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After two times it looked every 20 ms, as long as it waited."""
+    real, left = os.mkfifo, [5]
+
+    def removed(path: str, mode: int) -> None:
+        if left[0]:
+            left[0] -= 1
+            os.rmdir(os.path.dirname(path))
+        real(path, mode)
+
+    file = tmp_path / "data.mdb"
+    file.touch()
+    monkeypatch.setattr(doorbell.posix, "mkfifo", removed)
+    with doorbell.Doorbell(str(file), 1, shared=True).listen():
+        assert len(os.listdir(f"{file}-waiting")) == 1

@@ -233,6 +233,40 @@ def test_a_job_that_was_given_back_is_not_the_first_workers_any_more(db: zlmdb.D
         t.words.done(second)
 
 
+@pytest.mark.parametrize("back", [0, 20, 5000])
+def test_a_lease_is_not_taken_for_a_later_one_though_the_clock_was_set_back(
+    db: zlmdb.Database[Store], back: float
+) -> None:
+    """The job was the first worker's again: attempts and seconds are the same, and the later lease ends no later."""
+
+    def again() -> Any:
+        nonlocal back
+        NOW[0] -= back
+        back = 0
+        return t.mails.claim()
+
+    with db.write() as t:
+        t.mails.put(Mail("a"))
+        released = t.mails.claim()
+        assert released is not None
+        t.mails.release(released)
+        first = again()
+        assert (first.attempts, first.job.lease) == (released.attempts, released.job.lease)
+        for _ in range(2):
+            NOW[0] += 31
+            last = t.mails.claim()
+        t.mails.fail(last)
+        NOW[0] -= 62
+        t.mails.revive(t.mails.dead.keys().all()[0])
+        second = again()
+        assert (second.attempts, second.job.lease, second.key) == (first.attempts, first.job.lease, first.key)
+        for end in (t.mails.done, t.mails.fail, t.mails.release, t.mails.extend):
+            for lost in (released, first):
+                with pytest.raises(zlmdb.LeaseLost):
+                    end(lost)
+        t.mails.done(second)
+
+
 def test_a_lease_that_an_earlier_version_has_stored_ends_when_it_says(db: zlmdb.Database[Store]) -> None:
     """Jobs did not tell for how many seconds they were claimed."""
     with db.write() as t:

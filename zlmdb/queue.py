@@ -43,7 +43,7 @@ class Job(Generic[T]):
     """A job as a `Queue` stores it.
 
     *attempts* counts how often it was claimed, and *error* is what the last failed attempt left. *lease*: for how many
-    seconds it was claimed.
+    seconds it was claimed. *claims* counts also what `Queue.release` and `Queue.revive` take from the attempts.
     """
 
     body: T
@@ -51,6 +51,7 @@ class Job(Generic[T]):
     attempts: int = 0
     error: str = ""
     lease: float = 0.0
+    claims: int = field(default=0, compare=False)  # which tells one lease of the job from all others
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Lease(Generic[T]):
 
     key: JobKey
     job: Job[T] = field(hash=False)  # it can be changed, and its body may have no hash
-    # Where the job is since it was extended, and for how many seconds, the last one last: a transaction may be undone.
-    _moved: list[tuple[JobKey, float]] = field(default_factory=list[tuple[JobKey, float]], repr=False, compare=False)
+    # Where the job is since it was extended, the last one last: a transaction may be undone.
+    _moved: list[JobKey] = field(default_factory=list[JobKey], repr=False, compare=False)
 
     @property
     def body(self) -> T:
@@ -192,6 +193,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
             return None, more
         key, job = found
         job.attempts += 1
+        job.claims += 1
         return self._leased(key, job, now, seconds), more
 
     def done(self, lease: Lease[T], /) -> None:
@@ -229,7 +231,7 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
         key, job = self._held(lease)
         seconds = self._lease if seconds is None else checked_time("seconds", seconds)
         extended = self._leased(key, job, self._now(), seconds)
-        lease._moved.append((extended.key, seconds))
+        lease._moved.append(extended.key)
         return Lease(extended.key, job, lease._moved)
 
     def revive(self, key: JobKey, /) -> None:
@@ -333,19 +335,19 @@ class Queue(Table[tuple[keys.Uint8, int, UUID], Job[T]], Generic[T]):
     def _held(self, lease: Lease[T]) -> tuple[JobKey, Job[T]]:
         """The job of *lease* as stored, with its key. Raises `LeaseLost` if another worker has it, or had it."""
         try:
-            found = [*reversed(lease._moved), (lease.key, lease.job.lease)]
+            found = [*reversed(lease._moved), lease.key]
         except AttributeError:
             raise TypeError(
                 f"{shortened(lease)} is no lease: give what claim() has returned, which is None when no job is ready"
             ) from None
-        attempts = lease.job.attempts
-        for key, seconds in found:
+        claims = lease.job.claims
+        for key in found:
             job = self.get(key)
-            if job is not None and (job.attempts, job.lease) == (attempts, seconds):
+            if job is not None and job.claims == claims:
                 return key, job
         # Perhaps it was shortened, since the clock was set back: then it stands before.
-        for key, job in self._readable_leases(lease.id, max(key for key, _ in found)):
-            if job.attempts == attempts and any(key < one and job.lease == seconds for one, seconds in found):
+        for key, job in self._readable_leases(lease.id, max(found)):
+            if job.claims == claims:
                 return key, job
         raise errors.LeaseLost(
             f"the lease of the job {lease.id} has ended, and the job is not this worker's any more: undo what was "

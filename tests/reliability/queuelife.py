@@ -134,7 +134,6 @@ class Life:
                     one.state, one.due = "delayed", NOW[0] + 2 * 2 ** (attempts - 1)
             elif what == "release":
                 one.state, one.attempts = "ready", attempts - 1
-                one.claims.pop()  # once the clock was set back, the next claim may look the same
             else:
                 one.lease, one.due, one.set_back = seconds, NOW[0] + seconds, False
         elif what == "revive":
@@ -145,7 +144,6 @@ class Life:
                 one = jobs[key[2]]
                 assert one.state == "dead"
                 one.state, one.attempts = "ready", 0
-                one.claims.clear()
         else:
             pause = t.jobs.pause()
             ready = any(one.state == "ready" for one in jobs.values())

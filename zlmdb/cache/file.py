@@ -15,6 +15,7 @@ import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, NoReturn, Optional
+from weakref import WeakSet
 
 from .. import Database, DiskError, Error, InvalidDatabase
 from ..directories import NO_ROOM, make_directory
@@ -25,6 +26,7 @@ from ..systems import fcntl, flush
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
 _TOO_MANY = (errno.EMFILE, errno.ENFILE)  # open files, which says nothing of the one that is to be opened
+_guards: WeakSet[IO[bytes]] = WeakSet()  # of the blocks that only one user is in
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
 
 
@@ -96,7 +98,7 @@ class CacheFile:
                     self._write_mark(boot())
                 self._lock(users, exclusive=False)
         except BaseException:
-            users.close()
+            self._end(users)
             raise
 
     @contextmanager
@@ -175,19 +177,31 @@ class CacheFile:
                 if clean:
                     with suppress(OSError):
                         self._write_mark(_CLEAN)
+        self._end(users)
+
+    def _end(self, users: IO[bytes]) -> None:
         self._users = None
+        self._unlock(users)
         users.close()
 
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:
         """A block that one user at a time is in."""
         with open(self._guard, "ab") as guard:
-            self._lock(guard, exclusive=True)
+            _guards.add(guard)
             try:
+                self._lock(guard, exclusive=True)
                 yield
             finally:
-                if fcntl is not None:  # a process that was forked meanwhile has the file, too, and would keep the lock
-                    fcntl.flock(guard, fcntl.LOCK_UN)
+                _guards.discard(guard)
+                self._unlock(guard)
+
+    @staticmethod
+    def _unlock(file: IO[bytes]) -> None:
+        """Before *file* is closed: a process that was forked meanwhile has it, too, and would keep the lock."""
+        if fcntl is not None:
+            with suppress(OSError, ValueError):  # it could not be locked; or the child of a fork has closed it
+                fcntl.flock(file, fcntl.LOCK_UN)
 
     @staticmethod
     def _lock(file: IO[bytes], *, exclusive: bool) -> None:
@@ -237,3 +251,13 @@ class CacheFile:
                 flush(directory)
             finally:
                 os.close(directory)
+
+
+def _leave_guards() -> None:
+    """In the child of a fork: where the parent is killed in such a block, the child must keep out nobody."""
+    for guard in list(_guards):
+        guard.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_guards)  # before what waits for a guard there: see `after_fork`

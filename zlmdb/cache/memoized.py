@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from uuid import UUID
 from weakref import ReferenceType, ref
 
+from ..locks import monotonic
 from ..loops import running_loop
 from ..numeric import checked_seconds
 from ..shown import nearest, shortened
@@ -47,11 +48,17 @@ class _Flight:
     """A *key* whose value a thread or a task computes, and for which others wait; *result*: its value, or `AGAIN`.
 
     It lives as long as the call that computes it, which alone refers to it: however that call ends, the others go on.
+    They do, too, when it has computed for *patience* seconds: *since* is when it began, or has last looked whether it
+    may. *waits*: for how long its own call waits for another one.
     """
 
-    __slots__ = ("__weakref__", "_cache", "_flights", "_key", "future", "me", "owner", "result")
+    __slots__ = (
+        "__weakref__", "_cache", "_flights", "_key", "_patience", "future", "me", "owner", "result", "since", "waits"
+    )  # fmt: skip
 
-    def __init__(self, cache: CachePending[Any, Any], key: str) -> None:
+    def __init__(self, cache: CachePending[Any, Any], key: str, patience: float) -> None:
+        self._patience = self.waits = patience
+        self.since = monotonic()
         self._cache = cache
         self._flights = cache._flights
         self._key = key
@@ -77,15 +84,19 @@ class _Flight:
                 return None
             other = first()
             if other is not None:
+                self.waits = self._left_to(other)
                 return _OWN if other.owner == self.owner else other.future
             self._forget(first)
+
+    def _left_to(self, other: _Flight) -> float:
+        return max(0.0, other.since + self._patience - monotonic())
 
     def follows(self, first: Future[Any], result: Any) -> bool:
         """Whether *result*, for which it has waited by *first*, is the value. If it is late, others may compute it."""
         if result is _LATE:
             known = self._flights.get(self._key)
             flight = None if known is None else known()
-            if known is not None and flight is not None and flight.future is first:
+            if known is not None and flight is not None and flight.future is first and not self._left_to(flight):
                 self._forget(known)
             return False
         return result is not AGAIN
@@ -95,6 +106,7 @@ class _Flight:
         pause = _FIRST_LOOK
         while True:
             there, value = self._cache._begin(self._key, lock)
+            self.since = monotonic()
             if there:
                 self.result = value
             if there or value is None:
@@ -254,11 +266,11 @@ def _computing(
             value = function(*args, **kwargs)
             cache._end(found, value, expire, tag)
             return value
-        flight = _Flight(cache, found)
+        flight = _Flight(cache, found, patience)
         while (first := flight.take_off()) is not None:
             if first is _OWN:
                 return function(*args, **kwargs)
-            result = _in_time(first, patience)
+            result = _in_time(first, flight.waits)
             if flight.follows(first, result):
                 return result
         try:
@@ -294,11 +306,11 @@ def _computing_in_tasks(
             value = await function(*args, **kwargs)
             cache._end(found, value, expire, tag)
             return value
-        flight = _Flight(cache, found)
+        flight = _Flight(cache, found, patience)
         while (first := flight.take_off()) is not None:
             if first is _OWN:
                 return await function(*args, **kwargs)
-            result = await _ain_time(first, patience)
+            result = await _ain_time(first, flight.waits)
             if flight.follows(first, result):
                 return result
         try:

@@ -38,6 +38,7 @@ AsyncWait = Callable[[Optional[float]], Awaitable[bool]]
 
 _OPEN = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 _STALE = 60.0  # seconds after which the unfinished pipe of a killed process is removed
+_ATTEMPTS = 20  # to make a pipe while others remove the directory: whoever gives up looks as long as it waits
 _numbers = count()
 _paths: dict[str, None] = {}  # of the pipes of this process; each step with it is one call
 
@@ -179,13 +180,13 @@ class _Pipe:
         self.path = os.path.join(directory, name)
         unfinished = os.path.join(directory, f".{name}")
         self._process = os.getpid()
-        for attempt in (True, False):
+        for left in reversed(range(_ATTEMPTS)):
             try:
                 self._make_directory(parent)
                 posix.mkfifo(unfinished, 0o600)
                 break
             except FileNotFoundError:  # who waited there last has removed the directory just now
-                if not attempt:
+                if not left:
                     raise
         try:
             self._open(unfinished)
