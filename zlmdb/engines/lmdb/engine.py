@@ -178,9 +178,9 @@ class LmdbEngine:
                 self._allocate()
             return env
         except BaseException:
-            self.closed()
             if env is not None:
                 env.close()
+            self.closed()  # after that: it ends all locks on LMDB's lock file
             raise
 
     def _look_at_file(self, new: bool, *, creates: bool) -> int:

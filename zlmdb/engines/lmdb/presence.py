@@ -24,10 +24,11 @@ import lmdb
 
 from ... import errors
 from ...handlers import close_files
-from ...systems import HAS_BYTE_LOCKS, SHARED, fcntl, lock_byte
+from ...log import log
+from ...systems import GET_LOCK, HAS_BYTE_LOCKS, SHARED, UNLOCKED, fcntl, lock_byte
+from .allocated import IN_USE
 
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
-_IN_USE = 0  # the byte that LMDB locks while the environment is open; a process with readers locks that of its number
 
 
 class Present:
@@ -59,33 +60,63 @@ def enter(file: str, lock: str) -> Optional[Present]:
     """
     if fcntl is None:  # Windows, where nobody removes a file that is open
         return None
-    try:
-        present = Present(file)
-    except OSError:
-        return None
-    try:
-        for pause in (*_PAUSES, None):
-            kind = fcntl.LOCK_SH if os.path.exists(lock) else fcntl.LOCK_EX
-            try:
-                fcntl.flock(present.descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if pause is not None:
-                    time.sleep(pause)
-                elif kind == fcntl.LOCK_EX:
-                    raise errors.DatabaseInUse(
-                        f"another process has {file!r} open without the lock file {lock!r}, which was removed "
-                        f"meanwhile, or is that of another name of the file: what is written now would overwrite what "
-                        f"that process reads. End it, and open the database then",
-                        path=file,
-                    ) from error
-            except OSError:  # a file system without locks
-                break
-            else:
-                break
-    except BaseException:
-        present.close()
-        raise
-    return present
+    while True:
+        try:
+            present = Present(file)
+        except OSError:
+            return None
+        try:
+            _lock(present.descriptor, file, lock)
+            if os.path.samestat(os.fstat(present.descriptor), os.stat(file)):
+                return present
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            present.close()
+            raise
+        present.close()  # another process has replaced the file while this one waited
+
+
+def _lock(descriptor: int, file: str, lock: str) -> None:
+    """Lock the data file, unless the file system cannot do that. Raises as `enter`."""
+    pauses, waits = iter(_PAUSES), False
+    while True:
+        kind = fcntl.LOCK_SH if os.path.exists(lock) else fcntl.LOCK_EX
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            pause = next(pauses, None)
+            if pause is None and kind == fcntl.LOCK_EX:
+                raise errors.DatabaseInUse(
+                    f"another process replaces {file!r}, or has it open without the lock file {lock!r}, which was "
+                    f"removed meanwhile, or is that of another name of the file: what is written now would overwrite "
+                    f"what that process reads. Let it end, and open the database then",
+                    path=file,
+                ) from error
+            if pause is None:
+                if not _is_shut(lock):
+                    return
+                if not waits:
+                    log.warning("waiting for another process that replaces %r", file)
+                waits, pause = True, _PAUSES[1]
+            time.sleep(pause)
+        except OSError:  # a file system without locks
+            return
+
+
+def _is_shut(lock: str) -> bool:
+    """Whether another process has the lock file for itself, as while it replaces the data file.
+
+    LMDB would wait for that, too, and then take the lock file for one that somebody has prepared for this data file.
+    """
+    with suppress(OSError):
+        descriptor = os.open(lock, os.O_RDONLY)
+        try:
+            return HAS_BYTE_LOCKS and lock_byte(descriptor, SHARED, IN_USE, GET_LOCK) != UNLOCKED
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Optional[Present]) -> Optional[Present]:
@@ -93,16 +124,16 @@ def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Opti
     if fcntl is None:
         return None
     with suppress(OSError):  # as in `enter`
+        if present is None:  # of a new file, perhaps beside the lock file of one that was removed
+            made, present = True, Present(file)
         if made:  # others may come in
-            if present is None:
-                present = Present(file)
             fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if present is not None and HAS_BYTE_LOCKS:
+        if HAS_BYTE_LOCKS:
             with suppress(lmdb.Error):
                 env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
             present.opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
             file_lock, number = present.opened[-1], os.getpid()
-            lock_byte(file_lock, SHARED, _IN_USE)
+            lock_byte(file_lock, SHARED, IN_USE)
             # LMDB's own lock would be in the way. It is made a shared one, in one step: without any, the next process
             # that clears the readers would free the slot of this one, and might take it
             lock_byte(file_lock, SHARED, number, fcntl.F_SETLK)
