@@ -123,29 +123,42 @@ def test_who_opens_a_file_while_it_is_restored_gets_the_new_one(
         assert db.check().ok
 
 
+RESTORED = """
+    import os, sys, zlmdb
+    from pathlib import Path
+    from zlmdb.operations import backup
+    def stop(*args):
+        print("stopped", flush=True)
+        sys.stdin.read()
+    backup._copy_file = stop
+    zlmdb.Database.restore(Path(sys.argv[1]).parent / "copy.mdb", sys.argv[1], overwrite=True)
+"""
+OPENED = """
+    import os, sys, zlmdb
+    from zlmdb.engines.lmdb import engine
+    def stop(*args, **given):
+        print("stopped", flush=True)
+        sys.stdin.read()
+    engine.lmdb.open = stop
+    zlmdb.open(sys.argv[1])
+"""
+
+
 @pytest.mark.once
 @pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="a system without locks of open files on single bytes")
-def test_who_waits_for_a_restore_that_is_killed_opens_the_old_file(target: Path) -> None:
-    program = """
-        import os, sys, zlmdb
-        from pathlib import Path
-        from zlmdb.operations import backup
-        def stop(*args):
-            print("stopped", flush=True)
-            sys.stdin.read()
-        backup._copy_file = stop
-        zlmdb.Database.restore(Path(sys.argv[1]).parent / "copy.mdb", sys.argv[1], overwrite=True)
-    """
-    restoring = subprocess.Popen(
+@pytest.mark.parametrize("program", [RESTORED, OPENED], ids=["restored", "opened"])
+def test_who_waits_for_one_that_is_killed_opens_the_file_as_the_first(program: str, target: Path) -> None:
+    """Else it would wait in LMDB, and take the lock file for prepared, which has perhaps no last transaction yet."""
+    first = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program), str(target)], env=workers.surroundings(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert restoring.stdout is not None
-    assert restoring.stdout.readline() == "stopped\n"
+    assert first.stdout is not None
+    assert first.stdout.readline() == "stopped\n"
     other = Other(OURS, target)
     other.come()
-    restoring.kill()
-    restoring.communicate()
+    first.kill()
+    first.communicate()
     assert other.said() == "11"
 
 

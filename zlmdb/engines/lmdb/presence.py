@@ -5,6 +5,10 @@ another one, in which the reader is not: what it writes overwrites the pages tha
 scans were wrong without an error). So each process locks the data file itself while it has it open, and shares this
 lock with the others. Whoever has to make the lock file must have it alone.
 
+So must the first one that opens the database, until LMDB has prepared the lock file for it. Another one would wait for
+that in LMDB, and take the lock file for prepared even if the first was killed: without the number of the last
+transaction, it would go on from an old state, and overwrite the last one.
+
 LMDB's own locks on its lock file say that a process has the environment open, and that the process of a reader lives.
 The system drops all locks of this kind that a process has on a file when the process closes any descriptor of it, as
 after copying the directory, or reading all files in it. The next program that opens the database would then take the
@@ -28,7 +32,11 @@ from ...log import log
 from ...systems import GET_LOCK, HAS_BYTE_LOCKS, SHARED, UNLOCKED, fcntl, lock_byte
 from .allocated import IN_USE
 
-_PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
+_PAUSES = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
+
+
+class Replaced(Exception):
+    """Another process has replaced the data file since `enter`: LMDB may have opened either of the two."""
 
 
 class Present:
@@ -60,34 +68,32 @@ def enter(file: str, lock: str) -> Optional[Present]:
     """
     if fcntl is None:  # Windows, where nobody removes a file that is open
         return None
-    while True:
-        try:
-            present = Present(file)
-        except OSError:
-            return None
-        try:
-            _lock(present.descriptor, file, lock)
-            if os.path.samestat(os.fstat(present.descriptor), os.stat(file)):
-                return present
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            present.close()
-            raise
-        present.close()  # another process has replaced the file while this one waited
+    try:
+        present = Present(file)
+    except OSError:
+        return None
+    try:
+        _lock(present.descriptor, file, lock)
+    except BaseException:
+        present.close()
+        raise
+    return present
 
 
 def _lock(descriptor: int, file: str, lock: str) -> None:
     """Lock the data file, unless the file system cannot do that. Raises as `enter`."""
     pauses, waits = iter(_PAUSES), False
     while True:
-        kind = fcntl.LOCK_SH if os.path.exists(lock) else fcntl.LOCK_EX
+        made = os.path.exists(lock)
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if made else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             return
         except BlockingIOError as error:
             pause = next(pauses, None)
-            if pause is None and kind == fcntl.LOCK_EX:
+            if pause is None and not made:
                 raise errors.DatabaseInUse(
                     f"another process replaces {file!r}, or has it open without the lock file {lock!r}, which was "
                     f"removed meanwhile, or is that of another name of the file: what is written now would overwrite "
@@ -99,7 +105,7 @@ def _lock(descriptor: int, file: str, lock: str) -> None:
                     return
                 if not waits:
                     log.warning("waiting for another process that replaces %r", file)
-                waits, pause = True, _PAUSES[1]
+                waits, pause = True, _PAUSES[2]
             time.sleep(pause)
         except OSError:  # a file system without locks
             return
@@ -119,15 +125,16 @@ def _is_shut(lock: str) -> bool:
     return False
 
 
-def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Optional[Present]) -> Optional[Present]:
-    """LMDB has opened *env*, and perhaps *made* the lock file; *present* is what `enter` has returned. As `enter`."""
+def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present]) -> Optional[Present]:
+    """LMDB has opened *env*; *present* is what `enter` has returned, as is what this returns.
+
+    Closes *env* and raises `Replaced` where it may have another file.
+    """
     if fcntl is None:
         return None
     with suppress(OSError):  # as in `enter`
-        if present is None:  # of a new file, perhaps beside the lock file of one that was removed
-            made, present = True, Present(file)
-        if made:  # others may come in
-            fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if present is None:  # of a new file
+            present = Present(file)
         if HAS_BYTE_LOCKS:
             with suppress(lmdb.Error):
                 env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
@@ -138,7 +145,25 @@ def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Opti
             # that clears the readers would free the slot of this one, and might take it
             lock_byte(file_lock, SHARED, number, fcntl.F_SETLK)
             lock_byte(file_lock, SHARED, number)
+    if present is not None:
+        with suppress(FileNotFoundError):  # it was removed, as `check_file` tells
+            if not os.path.samestat(os.fstat(present.descriptor), os.stat(file)):
+                env.close()
+                raise Replaced
+        _let_in(present.descriptor)
     return present
+
+
+def _let_in(descriptor: int) -> None:
+    """Let others open the database."""
+    for pause in _PAUSES[:4]:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:  # another one came in between, but it gets no further while LMDB has its lock
+            time.sleep(pause)
+        except OSError:  # as in `enter`
+            return
 
 
 def require_open(present: Optional[Present], opened: Hashable, path: str) -> None:
