@@ -205,12 +205,45 @@ def test_a_copy_that_a_program_of_lmdb_opens_meanwhile_is_not_replaced(
     assert copy.read_bytes() == before
 
 
-def test_a_file_that_is_made_meanwhile_is_not_replaced(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_made_meanwhile_is_replaced_if_that_is_asked_for(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = target.parent / "new.mdb"
-    meanwhile(monkeypatch, "_copy", lambda: made.write_bytes(b"made"))
-    with zlmdb.open(target, Store) as db, pytest.raises(FileExistsError, match="meanwhile"):
+    with zlmdb.open(target, Store) as db:
+        meanwhile(monkeypatch, "_copy", lambda: made.write_bytes(b"made"))
+        with pytest.raises(FileExistsError, match="meanwhile"):
+            db.backup(made)
+        assert made.read_bytes() == b"made"
+        made.unlink()
+        meanwhile(monkeypatch, "_copy", lambda: made.write_bytes(b"made"))
         db.backup(made, overwrite=True)
-    assert made.read_bytes() == b"made"
+    with zlmdb.open(made, Store) as db:
+        assert count(db) == 9
+
+
+@pytest.mark.once
+def test_a_database_that_is_made_meanwhile_and_is_open_is_not_replaced(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = target.parent / "new.mdb"
+    made_here: list[Any] = []
+
+    def come() -> None:
+        program = "import sys, lmdb; env = lmdb.open(sys.argv[1], subdir=False); print(1, flush=True); sys.stdin.read()"
+        made_here.append(
+            subprocess.Popen(
+                [sys.executable, "-c", program, str(made)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        )
+        assert made_here[0].stdout.readline() == "1\n"
+
+    meanwhile(monkeypatch, "_copy", come)
+    try:
+        with zlmdb.open(target, Store) as db, pytest.raises(zlmdb.DatabaseInUse, match="another process"):
+            db.backup(made, overwrite=True)
+    finally:
+        made_here[0].communicate("")
+    assert made.stat().st_size < 3 * 4096
 
 
 def test_another_thread_does_not_open_what_is_being_replaced(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:

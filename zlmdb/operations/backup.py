@@ -13,7 +13,7 @@ import shutil
 import stat
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, Optional
 
 from .. import errors, systems
@@ -69,7 +69,7 @@ def back_up(
     with (
         openstores.kept_closed(final),
         alone(final, there.lock_file),
-        replacing(final, overwrite, _size(source), there) as temporary,
+        replacing(final, overwrite, _size(source), is_database=True) as temporary,
     ):
         _copy(source, temporary, compact, told or silent)
         _verify(source.engine, temporary, told or silent)
@@ -96,7 +96,7 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
         openstores.kept_closed(final),
         _directory(os.path.dirname(final)),
         alone(final, there.lock_file),
-        replacing(final, overwrite, os.path.getsize(source), there) as temporary,
+        replacing(final, overwrite, os.path.getsize(source), is_database=True) as temporary,
     ):
         with unwritten(engine):
             _copy_file(source, temporary, told)
@@ -180,13 +180,11 @@ def _size(of: Store) -> int:
 
 
 @contextmanager
-def replacing(
-    final: str, overwrite: bool, needed: int, database: Optional[Engine] = None
-) -> Generator[str, None, None]:
+def replacing(final: str, overwrite: bool, needed: int, is_database: bool = False) -> Generator[str, None, None]:
     """A block that writes the yielded file, which becomes *final* at the normal end. Otherwise the file is removed.
 
-    Only its owner may read it, until the block gives it other permissions. *database* is the engine of *final*, if that
-    is a database, which no other process may have open.
+    Only its owner may read it, until the block gives it other permissions. *is_database*: no other process may have it
+    open then.
     """
     _refuse_existing(final, overwrite)
     present = os.path.lexists(final)
@@ -197,10 +195,10 @@ def replacing(
             yield temporary
         if os.path.exists(temporary):  # else the block has put it in its place
             flush(temporary)
-            if database is None:
+            if not is_database:
                 publish(temporary, final, overwrite)
             else:
-                _publish_database(temporary, final, database, present)
+                _publish_database(temporary, final, overwrite, present)
         flush(directory)
 
 
@@ -277,10 +275,15 @@ def publish(temporary: str, final: str, overwrite: bool) -> None:
     _replace(temporary, final)
 
 
-def _publish_database(temporary: str, final: str, engine: Engine, present: bool) -> None:
-    """Give the finished file of a database its name: it replaces one only if that was *present* all the time."""
-    with _lock_file_alone(final, engine.lock_file):  # which others may have made since this process began
-        publish(temporary, final, overwrite=present)
+def _publish_database(temporary: str, final: str, overwrite: bool, present: bool) -> None:
+    """Give the finished file of a database its name, as `publish`. What was *present* before, this process has locked.
+
+    Raises `DatabaseInUse` if another program has made a database there meanwhile, or its lock file, and has it open.
+    """
+    engine = registry.engine(final)
+    there = os.path.lexists(final)
+    with nullcontext() if present else _data_file_alone(engine.file), _lock_file_alone(final, engine.lock_file):
+        publish(temporary, final, overwrite and there)
         # A program of LMDB that has waited for the lock file takes it for prepared: also for this data file, then, and
         # not for that before, of whose last transaction it has the number. The first one to open it prepares it.
         if engine.lock_file is not None and os.path.exists(engine.lock_file):
