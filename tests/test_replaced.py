@@ -123,6 +123,48 @@ def test_who_opens_a_file_while_it_is_restored_gets_the_new_one(
         assert db.check().ok
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("commits", [0, 1])
+def test_who_opens_a_file_while_it_is_compacted_gets_the_new_one(
+    commits: int, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old number of the last transaction is near that of the copy, and fits or not, as it is even or odd."""
+    program = """
+        import sys, lmdb
+        print("opens", flush=True)
+        with lmdb.open(sys.argv[1], max_dbs=9) as env:
+            rows = env.open_db(b"t:rows", create=False)
+            with env.begin(write=True) as txn:
+                assert txn.id() == env.info()["last_txnid"] + 1
+                key, data = next(iter(txn.cursor(rows)))
+                txn.put(b"\\x7f" + key[1:], data, db=rows)
+        print("written")
+    """
+    other = Other(program, target)
+    with zlmdb.open(target, Store) as db:
+        for row in range(commits):
+            with db.write() as t:
+                t.rows[100 + row] = "more"
+        compacted = backup._verify
+
+        def verify(*args: Any) -> None:
+            compacted(*args)
+            monkeypatch.setattr(backup, "flush", flush)
+
+        def flush(path: str, flush: Any = backup.flush) -> None:
+            monkeypatch.setattr(backup, "flush", flush)
+            other.come()
+            flush(path)
+
+        monkeypatch.setattr(backup, "_verify", verify)
+        db.compact()
+        assert other.said() == "written"
+        with db.write() as t:
+            t.rows[200] = "more"
+        assert count(db) == 9 + commits + 2
+        assert db.check().ok
+
+
 RESTORED = """
     import os, sys, zlmdb
     from pathlib import Path

@@ -138,6 +138,7 @@ def _swap(of: Store, temporary: str, file: str, roots: Optional[bytes]) -> None:
                 with unwritten(of.engine, roots):  # by a program of LMDB, which does not know our lock of the writers
                     flush(temporary)
                 _replace(temporary, file)
+                _prepare_lock_file(file)
             openstores.moved(of)
         finally:
             of.reopen()
@@ -284,12 +285,20 @@ def _publish_database(temporary: str, final: str, overwrite: bool, present: bool
     there = os.path.lexists(final)
     with nullcontext() if present else _data_file_alone(engine.file), _lock_file_alone(final, engine.lock_file):
         publish(temporary, final, overwrite and there)
-        # A program of LMDB that has waited for the lock file takes it for prepared: also for this data file, then, and
-        # not for that before, of whose last transaction it has the number. The first one to open it prepares it.
-        if engine.lock_file is not None and os.path.exists(engine.lock_file):
-            with suppress(errors.Error, OSError):  # its mode, perhaps: whoever opens it gets to know
-                engine.open(readonly=True).close()
-            engine.closed()
+        _prepare_lock_file(final)
+
+
+def _prepare_lock_file(final: str) -> None:
+    """Let LMDB prepare its lock file for the new data file *final*, while this process has it alone.
+
+    A program of LMDB that has waited for the lock file takes it for prepared, also where it still has the number of the
+    last transaction of the old data file. The first one to open the new one prepares it.
+    """
+    engine = registry.engine(final)
+    if engine.lock_file is not None and os.path.exists(engine.lock_file):
+        with suppress(errors.Error, OSError):  # its mode, perhaps: whoever opens it gets to know
+            engine.open(readonly=True).close()
+        engine.closed()
 
 
 def _replace(temporary: str, final: str) -> None:
