@@ -288,7 +288,10 @@ def test_a_database_that_is_made_meanwhile_and_is_open_is_not_replaced(
     assert made.stat().st_size < 3 * 4096
 
 
-def test_another_thread_does_not_open_what_is_being_replaced(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("after", ["_copy_file", "_prepare_lock_file"])
+def test_another_thread_does_not_open_what_is_being_replaced(
+    after: str, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     met: list[Any] = []
 
     def come() -> None:
@@ -302,7 +305,7 @@ def test_another_thread_does_not_open_what_is_being_replaced(target: Path, monke
         thread.start()
         thread.join()
 
-    meanwhile(monkeypatch, "_copy_file", in_thread)
+    meanwhile(monkeypatch, after, in_thread)
     zlmdb.Database.restore(target.parent / "copy.mdb", target, overwrite=True)
     assert "another thread of this process replaces" in str(met[0])
     with zlmdb.open(target, Store) as db:

@@ -283,7 +283,11 @@ def _publish_database(temporary: str, final: str, overwrite: bool, present: bool
     """
     engine = registry.engine(final)
     there = os.path.lexists(final)
-    with nullcontext() if present else _data_file_alone(engine.file), _lock_file_alone(final, engine.lock_file):
+    with (
+        openstores.kept_closed(temporary),  # until it is prepared under its other name
+        nullcontext() if present else _data_file_alone(engine.file),
+        _lock_file_alone(final, engine.lock_file),
+    ):
         publish(temporary, final, overwrite and there)
         _prepare_lock_file(final)
 
