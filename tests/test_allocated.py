@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Optional
 
 import pytest
 
 import zlmdb
+from zlmdb.systems import HAS_BYTE_LOCKS
 
 pytestmark = [
     pytest.mark.twice,  # what is in files does not depend on the version of Python
@@ -104,3 +107,38 @@ def test_a_map_that_is_written_to_is_allocated_or_refused(tmp_path: Path, monkey
     full(monkeypatch, below=1 << 22, raises=False)
     with pytest.raises(zlmdb.DatabaseFull, match="make room"):
         zlmdb.Database(str(tmp_path / "db"), writemap=True, maxsize=1 << 22)
+
+
+@pytest.mark.once  # its process has to start, which takes a while on PyPy
+@pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="a system without locks of open files on single bytes")
+def test_a_lock_file_that_another_program_has_open_does_not_grow(tmp_path: Path) -> None:
+    """That one has not mapped what is added, and would be killed by looking at the slots of readers there."""
+    zlmdb.open(tmp_path / "db", Store).close()
+    lock = tmp_path / "db" / "lock.mdb"
+    lock.unlink()
+    program = """
+import sys, lmdb
+with lmdb.open(sys.argv[1], max_dbs=9) as env:
+    rows = env.open_db(b"t:rows")
+    print("open", flush=True)
+    sys.stdin.readline()
+    with env.begin(write=True) as txn:
+        txn.drop(rows, delete=False)
+"""
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "db")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert other.stdout is not None
+    assert other.stdout.readline() == "open\n"
+    small = lock.stat().st_size
+    with zlmdb.open(tmp_path / "db", Store) as db:
+        taken: list[Any] = []
+        with pytest.raises(zlmdb.DatabaseFull, match="another program of LMDB has opened the file first"):
+            taken.extend(db.read() for _ in range(200))
+        other.communicate("\n")
+        for t in taken:
+            t.txn.abort()
+    assert (other.returncode, lock.stat().st_size) == (0, small)
+    with zlmdb.open(tmp_path / "db", Store):
+        assert lock.stat().st_size > small

@@ -784,6 +784,15 @@ def test_lib_version_is_the_format_of_a_new_file(path: str, version: str, layout
         zlmdb.Database(path, lib_version="2.0")
 
 
+def test_lib_version_is_the_format_of_an_empty_file(path: str) -> None:
+    """Perhaps another process has made it just now, and is about to write it."""
+    os.mkdir(path)
+    with open(os.path.join(path, "data.mdb"), "wb"):
+        pass
+    with zlmdb.Database(path, lib_version="1.0") as db:
+        assert db.lib_version == "1.0"
+
+
 @pytest.mark.parametrize(("version", "limit"), [("0.9", 511), ("1.0", 1978)])
 def test_keys_are_as_long_as_the_format_allows(path: str, version: str, limit: int, layout: Any) -> None:
     zlmdb.Database(path, lib_version=version, layout=layout).close()

@@ -11,8 +11,9 @@ import errno
 import os
 import shutil
 import stat
+import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, Optional
 
 from .. import errors, systems
@@ -26,10 +27,11 @@ from ..store.store import Store
 from ..systems import WINDOWS, fcntl
 from .progress import Progress, Told, silent
 from .temporary import named_as, temporary_file
-from .unwritten import unwritten
+from .unwritten import roots_of, unwritten
 
 _BLOCK = 1 << 20
 _TO_FLUSH = os.O_RDWR if WINDOWS else os.O_RDONLY  # Windows flushes only what is open to write
+_PAUSES = (0.01, 0.05, 0.2)  # seconds: so long another process may take to finish a copy, or to look who has it open
 _BESIDE = ("-lock", "-writer.lock", "-waiting")
 """What follows the name of a data file in those that are made beside it, now or where it is opened by its own name."""
 
@@ -64,8 +66,11 @@ def back_up(
         raise errors.DatabaseInUse(f"{final!r} is the database itself: choose another path for its backup", path=final)
     _refuse_reserved(final, [*source.engine.files(), *(file + end for end in _BESIDE)])
     _refuse_existing(final, overwrite)
-    _refuse_open(final)
-    with alone(final, there.lock_file), replacing(final, overwrite, _size(source)) as temporary:
+    with (
+        openstores.kept_closed(final),
+        alone(final, there.lock_file),
+        replacing(final, overwrite, _size(source), is_database=True) as temporary,
+    ):
         _copy(source, temporary, compact, told or silent)
         _verify(source.engine, temporary, told or silent)
         as_private_as(os.stat(file), temporary)
@@ -87,11 +92,11 @@ def restore(backup: StrPath, target: StrPath, *, overwrite: bool = False, told: 
     if present and os.path.samefile(source, final):
         raise errors.DatabaseInUse(f"{final!r} is the backup itself: restore it to another place", path=final)
     _refuse_existing(final, overwrite)
-    _refuse_open(final)
     with (
+        openstores.kept_closed(final),
         _directory(os.path.dirname(final)),
         alone(final, there.lock_file),
-        replacing(final, overwrite, os.path.getsize(source)) as temporary,
+        replacing(final, overwrite, os.path.getsize(source), is_database=True) as temporary,
     ):
         with unwritten(engine):
             _copy_file(source, temporary, told)
@@ -112,25 +117,28 @@ def compact(of: Store, told: Optional[Told] = None, timeout: Optional[float] = N
     before = os.path.getsize(file)
     with of.writing(timeout):
         _refuse_transactions(of)
+        roots = roots_of(of.engine)
         with replacing(file, True, _size(of)) as temporary:
             with of.lock:  # without it the environment could be closed meanwhile
                 of.reopen()
                 _copy(of, temporary, True, told or silent)
                 _verify(of.engine, temporary, told or silent)
             _like(file, temporary)
-            _swap(of, temporary, file)
+            _swap(of, temporary, file, roots)
     return Compaction(before, os.path.getsize(file))
 
 
-def _swap(of: Store, temporary: str, file: str) -> None:
-    """Replace the file of an open store, whose environment is closed meanwhile."""
+def _swap(of: Store, temporary: str, file: str, roots: Optional[bytes]) -> None:
+    """Replace the file of an open store, whose environment is closed meanwhile; it was copied with these *roots*."""
     with openstores.lock, of.lock:  # in this order, as where a file is closed
         of.reopen()  # raises if that came first: another process may have written since then
         of.suspend(lambda: _refuse_transactions(of))
         try:
             with alone(file, of.engine.lock_file):
-                flush(temporary)
+                with unwritten(of.engine, roots):  # by a program of LMDB, which does not know our lock of the writers
+                    flush(temporary)
                 _replace(temporary, file)
+                _prepare_lock_file(file)
             openstores.moved(of)
         finally:
             of.reopen()
@@ -173,12 +181,14 @@ def _size(of: Store) -> int:
 
 
 @contextmanager
-def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, None]:
+def replacing(final: str, overwrite: bool, needed: int, is_database: bool = False) -> Generator[str, None, None]:
     """A block that writes the yielded file, which becomes *final* at the normal end. Otherwise the file is removed.
 
-    Only its owner may read it, until the block gives it other permissions.
+    Only its owner may read it, until the block gives it other permissions. *is_database*: no other process may have it
+    open then.
     """
     _refuse_existing(final, overwrite)
+    present = os.path.lexists(final)
     directory = os.path.dirname(final)
     check_room(directory, needed)
     with disk_errors(final), temporary_file(directory, os.path.basename(final)) as temporary:
@@ -186,7 +196,10 @@ def replacing(final: str, overwrite: bool, needed: int) -> Generator[str, None, 
             yield temporary
         if os.path.exists(temporary):  # else the block has put it in its place
             flush(temporary)
-            publish(temporary, final, overwrite)
+            if not is_database:
+                publish(temporary, final, overwrite)
+            else:
+                _publish_database(temporary, final, overwrite, present)
         flush(directory)
 
 
@@ -236,11 +249,6 @@ def _directory_followed(path: str) -> str:
     return os.path.join(os.path.realpath(directory), name)
 
 
-def _refuse_open(final: str) -> None:
-    if openstores.is_open(final):
-        raise errors.DatabaseInUse(f"{final!r} is open in this process: close it first", path=final)
-
-
 def check_room(directory: str, needed: int) -> None:
     """Raise `DatabaseFull` unless the disk of *directory* has *needed* bytes free, another OSError if it is none."""
     if not os.path.isdir(directory):
@@ -266,6 +274,35 @@ def publish(temporary: str, final: str, overwrite: bool) -> None:
         if os.path.lexists(final):
             raise FileExistsError(f"{final!r} was created by another program meanwhile")
     _replace(temporary, final)
+
+
+def _publish_database(temporary: str, final: str, overwrite: bool, present: bool) -> None:
+    """Give the finished file of a database its name, as `publish`. What was *present* before, this process has locked.
+
+    Raises `DatabaseInUse` if another program has made a database there meanwhile, or its lock file, and has it open.
+    """
+    engine = registry.engine(final)
+    there = os.path.lexists(final)
+    with (
+        openstores.kept_closed(temporary),  # until it is prepared under its other name
+        nullcontext() if present else _data_file_alone(engine.file),
+        _lock_file_alone(final, engine.lock_file),
+    ):
+        publish(temporary, final, overwrite and there)
+        _prepare_lock_file(final)
+
+
+def _prepare_lock_file(final: str) -> None:
+    """Let LMDB prepare its lock file for the new data file *final*, while this process has it alone.
+
+    A program of LMDB that has waited for the lock file takes it for prepared, also where it still has the number of the
+    last transaction of the old data file. The first one to open the new one prepares it.
+    """
+    engine = registry.engine(final)
+    if engine.lock_file is not None and os.path.exists(engine.lock_file):
+        with suppress(errors.Error, OSError):  # its mode, perhaps: whoever opens it gets to know
+            engine.open(readonly=True).close()
+        engine.closed()
 
 
 def _replace(temporary: str, final: str) -> None:
@@ -384,12 +421,47 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
     """A block in which no other process has the database at *path* open. Raises `DatabaseInUse`.
 
     *lock* is its lock file, if it is not the one that belongs to *path*.
+    """
+    engine = registry.engine(path)
+    with _data_file_alone(engine.file), _lock_file_alone(path, engine.lock_file if lock is None else lock):
+        yield
+
+
+@contextmanager
+def _data_file_alone(path: Optional[str]) -> Generator[None, None, None]:
+    """A block that no process of ours enters with the data file *path*: see `engines.lmdb.presence`."""
+    if fcntl is None or path is None or not os.path.isfile(path):
+        yield
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # there is none, or it is none of this user
+        yield
+        return
+    try:
+        for pause in (*_PAUSES, None):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if pause is None:
+                    raise _in_use(path) from error
+                time.sleep(pause)
+            except OSError:  # a file system without locks
+                break
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _lock_file_alone(path: str, lock: Optional[str]) -> Generator[None, None, None]:
+    """A block in which no other process has the database at *path* open with the lock file *lock*.
 
     Every process with an open environment holds a shared lock on the first byte of the lock file. A process with the
     old file open would use the lock file of the new one. This process must not have it open: the system drops all of a
     process's locks on a file when the process closes any descriptor of it.
     """
-    lock = registry.engine(path).lock_file if lock is None else lock
     if fcntl is None or lock is None or not os.path.exists(lock):  # Windows refuses to replace a file that is open
         yield
         return

@@ -109,8 +109,12 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
             raise
         try:
             # Shared: it may become an open database before its end.
-            with suppress(OSError):  # a file system without locks
+            try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:  # another copy is about to remove it
+                continue
+            except OSError:  # a file system without locks
+                pass
             if _is(path, descriptor):  # else another copy has removed it before it was locked
                 yield path
                 return

@@ -20,7 +20,7 @@ def unwritten(engine: Engine, roots: Optional[bytes] = None) -> Generator[None, 
     The pages of the newest state stay as they are until the next commit. After it they are written again, so that what
     was read may be of two states, or look damaged.
     """
-    before = _roots(engine) if roots is None else roots
+    before = roots_of(engine) if roots is None else roots
     try:
         yield
     except Exception as error:
@@ -31,7 +31,7 @@ def unwritten(engine: Engine, roots: Optional[bytes] = None) -> Generator[None, 
 
 def _compare(engine: Engine, before: Optional[bytes], error: Optional[Exception]) -> None:
     try:
-        now = _roots(engine)
+        now = roots_of(engine)
     except errors.DiskError:
         return  # nothing says that there was a commit, and what the disk still gave is worth keeping
     except OSError:
@@ -46,7 +46,7 @@ def _compare(engine: Engine, before: Optional[bytes], error: Optional[Exception]
         ) from error
 
 
-def _roots(engine: Engine) -> Optional[bytes]:
+def roots_of(engine: Engine) -> Optional[bytes]:
     """The pages that lead to the committed states, which each commit changes; None if they are damaged."""
     try:
         with engine.remains() as file:

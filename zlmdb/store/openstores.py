@@ -6,7 +6,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
 from typing import Any, Optional
 
 from .. import errors, locks
@@ -26,6 +27,9 @@ _stores: dict[Hashable, Store] = {}
 _handles: weakref.WeakValueDictionary[Hashable, Any] = weakref.WeakValueDictionary()  # both by `Engine.identity`
 _unprepared: weakref.WeakKeyDictionary[Store, Any] = weakref.WeakKeyDictionary()
 """The open stores whose layout is not known yet, each with what is held by the thread that finds out."""
+
+_replaced: set[Hashable] = set()
+"""Those that this process replaces just now."""
 
 _inherited: weakref.WeakSet[Store] = weakref.WeakSet()
 """Those that were open when this process was forked."""
@@ -68,6 +72,7 @@ def _in_child() -> None:
     """In a forked child: replace locks that another thread of the parent may have held."""
     global lock, sharing
     lock, sharing = locks.rlock(), locks.rlock()
+    _replaced.clear()
     _inherited.update(_stores.values())
     for store in list(_unprepared):
         _unprepared[store] = locks.lock()
@@ -177,6 +182,32 @@ def is_open(path: str) -> bool:
         return registry.engine(path).identity() in _stores
 
 
+@contextmanager
+def kept_closed(path: str) -> Generator[None, None, None]:
+    """A block that replaces the database at *path*. Raises `DatabaseInUse` if this process has it open.
+
+    So does opening it in another thread meanwhile: between processes there are locks, which are none in the same one.
+    """
+    with lock:
+        key = registry.engine(path).identity()
+        if key in _stores:
+            raise errors.DatabaseInUse(f"{path!r} is open in this process: close it first", path=path)
+        _refuse_replaced(key, path)
+        if key is not None:
+            _replaced.add(key)
+    try:
+        yield
+    finally:
+        _replaced.discard(key)
+
+
+def _refuse_replaced(key: Optional[Hashable], path: Optional[str]) -> None:
+    if key in _replaced:
+        raise errors.DatabaseInUse(
+            f"another thread of this process replaces {path!r} by a backup: open it after that", path=path
+        )
+
+
 def moved(store: Store) -> None:
     """The file of *store* was replaced by another one under the same path."""
     with lock:
@@ -196,6 +227,7 @@ def _shared(opening: Opening, handle: Any) -> Store:
     key = engine.identity()
     store = None if key is None else _stores.get(key)
     if store is None:
+        _refuse_replaced(key, opening.path)
         store = Store(engine, opening.layout)
         _unprepared[store] = locks.lock()
         key = engine.identity()

@@ -13,10 +13,14 @@ from typing import Any, Optional
 
 from ... import errors
 from ...directories import NO_ROOM
+from ...systems import EXCLUSIVE, GET_LOCK, HAS_BYTE_LOCKS, UNLOCKED, lock_byte
 
 _READER, _HEAD = 64, 128  # bytes of the lock file on 64-bit systems; where they are more, the rest stays a hole
 _FIRST = 4096
 _BLOCK = 512  # the unit of st_blocks
+
+IN_USE = 0
+"""The byte of the lock file that LMDB locks while the environment is open."""
 
 
 def allocate(descriptor: int, size: int) -> None:
@@ -31,6 +35,14 @@ def allocate(descriptor: int, size: int) -> None:
             raise OSError(failed, os.strerror(failed))
 
 
+def _is_open(lock: int) -> bool:
+    """Whether a process has the environment of the lock file open, and so has mapped as much of that as it was then.
+
+    It looks at the slots of all readers, and would be killed if some were beyond.
+    """
+    return HAS_BYTE_LOCKS and lock_byte(lock, EXCLUSIVE, IN_USE, GET_LOCK) != UNLOCKED
+
+
 def allocate_locks(lock: str, readers: int, mode: int) -> None:
     """Allocate the lock file *lock* for so many *readers*, made with *mode*; nobody in this process has it open.
 
@@ -39,8 +51,9 @@ def allocate_locks(lock: str, readers: int, mode: int) -> None:
     if not hasattr(os, "posix_fallocate"):  # as on Windows, which makes no holes
         return
     size = readers * _READER + _HEAD
+    found: Any = None
     try:
-        found: Any = os.stat(lock)
+        found = os.stat(lock)
         if found.st_blocks * _BLOCK >= found.st_size >= size:
             return
         size = max(found.st_size, size)
@@ -53,6 +66,8 @@ def allocate_locks(lock: str, readers: int, mode: int) -> None:
     except OSError:  # opening the database says what is wrong
         return
     try:
+        if found is not None and _is_open(descriptor):
+            size = found.st_size
         with suppress(OSError):
             allocate(descriptor, size)
             return

@@ -178,9 +178,9 @@ class LmdbEngine:
                 self._allocate()
             return env
         except BaseException:
-            self.closed()
             if env is not None:
                 env.close()
+            self.closed()  # after that: it ends all locks on LMDB's lock file
             raise
 
     def _look_at_file(self, new: bool, *, creates: bool) -> int:
@@ -249,13 +249,13 @@ class LmdbEngine:
             make_directory(directory, **given)  # who may read files may look into their directory
             if options.mode is not None:
                 keywords["mode"] = options.mode
-            if options.lib_version is not None:
-                keywords["lib_version"] = _LIB_VERSIONS[options.lib_version]
         elif not options.readonly:
-            try:  # noqa: SIM105 - three calls fewer: LMDB makes its lock file as private as the data
-                keywords["mode"] = os.stat(self.file).st_mode & 0o666 | 0o600
-            except OSError:  # opening it says what is wrong
-                pass
+            with suppress(OSError):  # opening it says what is wrong
+                found = os.stat(self.file)
+                keywords["mode"] = found.st_mode & 0o666 | 0o600  # LMDB makes its lock file as private as the data
+                new = not found.st_size  # perhaps another process has made it just now
+        if new and options.lib_version is not None:
+            keywords["lib_version"] = _LIB_VERSIONS[options.lib_version]
         return keywords
 
     def _open(self, keywords: dict[str, Any]) -> lmdb.Environment:
@@ -273,7 +273,7 @@ class LmdbEngine:
 
     def _fitting(self, keywords: dict[str, Any]) -> lmdb.Environment:
         """An environment with the map size that is wanted; where the address space is short, with a smaller one."""
-        shows, made = self.is_local and keywords["lock"], not os.path.exists(self.lock_file)
+        shows = self.is_local and keywords["lock"]
         while True:
             try:
                 if shows:
@@ -281,9 +281,9 @@ class LmdbEngine:
                     allocate_locks(self.lock_file, keywords["max_readers"], keywords.get("mode", 0o644) & 0o666)
                 env = self._patient(keywords)
                 if shows:
-                    self._present = presence.share(env, self.file, self.lock_file, made, self._present)
+                    self._present = presence.share(env, self.file, self.lock_file, self._present)
                 return env
-            except lmdb.MapResizedError:  # another process made the file larger in just this moment
+            except (lmdb.MapResizedError, presence.Replaced):  # another process did that in just this moment
                 self.closed()
                 limit = self.options.maxsize
                 self._size = mapsize.growable(self.file) if limit is None else self._limited_size(limit)

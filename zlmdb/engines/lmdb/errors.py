@@ -48,7 +48,11 @@ _ERRORS: dict[str, tuple[type[errors.Error], str]] = {
     "MapFullError": (errors.DatabaseFull, "the database has reached its maximum size: open it with a larger maxsize"),
     "TxnFullError": (errors.DatabaseFull, "the transaction has too many changes: commit more often"),
     "DbsFullError": (errors.DatabaseFull, f"zlmdb opens up to {MAX_TABLES} tables and indexes (MAX_TABLES) of a file"),
-    "ReadersFullError": (errors.DatabaseFull, f"all {MAX_READERS} reader slots (MAX_READERS) are taken: end some"),
+    "ReadersFullError": (
+        errors.DatabaseFull,
+        f"all {MAX_READERS} reader slots (MAX_READERS) are taken, or fewer where another program of LMDB has opened "
+        f"the file first: end some",
+    ),
     "MemoryError": (errors.DatabaseFull, NO_SPACE),
     "ReadonlyError": (errors.ReadonlyDatabase, "nothing can be written here: use db.write() or begin(write=True)"),
     "BadTxnError": (errors.TransactionClosed, _BAD),

@@ -5,6 +5,10 @@ another one, in which the reader is not: what it writes overwrites the pages tha
 scans were wrong without an error). So each process locks the data file itself while it has it open, and shares this
 lock with the others. Whoever has to make the lock file must have it alone.
 
+So must the first one that opens the database, until LMDB has prepared the lock file for it. Another one would wait for
+that in LMDB, and take the lock file for prepared even if the first was killed: without the number of the last
+transaction, it would go on from an old state, and overwrite the last one.
+
 LMDB's own locks on its lock file say that a process has the environment open, and that the process of a reader lives.
 The system drops all locks of this kind that a process has on a file when the process closes any descriptor of it, as
 after copying the directory, or reading all files in it. The next program that opens the database would then take the
@@ -24,10 +28,15 @@ import lmdb
 
 from ... import errors
 from ...handlers import close_files
-from ...systems import HAS_BYTE_LOCKS, SHARED, fcntl, lock_byte
+from ...log import log
+from ...systems import GET_LOCK, HAS_BYTE_LOCKS, SHARED, UNLOCKED, fcntl, lock_byte
+from .allocated import IN_USE
 
-_PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
-_IN_USE = 0  # the byte that LMDB locks while the environment is open; a process with readers locks that of its number
+_PAUSES = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
+
+
+class Replaced(Exception):
+    """Another process has replaced the data file since `enter`: LMDB may have opened either of the two."""
 
 
 class Present:
@@ -64,50 +73,97 @@ def enter(file: str, lock: str) -> Optional[Present]:
     except OSError:
         return None
     try:
-        for pause in (*_PAUSES, None):
-            kind = fcntl.LOCK_SH if os.path.exists(lock) else fcntl.LOCK_EX
-            try:
-                fcntl.flock(present.descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if pause is not None:
-                    time.sleep(pause)
-                elif kind == fcntl.LOCK_EX:
-                    raise errors.DatabaseInUse(
-                        f"another process has {file!r} open without the lock file {lock!r}, which was removed "
-                        f"meanwhile, or is that of another name of the file: what is written now would overwrite what "
-                        f"that process reads. End it, and open the database then",
-                        path=file,
-                    ) from error
-            except OSError:  # a file system without locks
-                break
-            else:
-                break
+        _lock(present.descriptor, file, lock)
     except BaseException:
         present.close()
         raise
     return present
 
 
-def share(env: lmdb.Environment, file: str, lock: str, made: bool, present: Optional[Present]) -> Optional[Present]:
-    """LMDB has opened *env*, and perhaps *made* the lock file; *present* is what `enter` has returned. As `enter`."""
+def _lock(descriptor: int, file: str, lock: str) -> None:
+    """Lock the data file, unless the file system cannot do that. Raises as `enter`."""
+    pauses, waits = iter(_PAUSES), False
+    while True:
+        made = os.path.exists(lock)
+        try:
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if made else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            pause = next(pauses, None)
+            if pause is None and not made:
+                raise errors.DatabaseInUse(
+                    f"another process replaces {file!r}, or has it open without the lock file {lock!r}, which was "
+                    f"removed meanwhile, or is that of another name of the file: what is written now would overwrite "
+                    f"what that process reads. Let it end, and open the database then",
+                    path=file,
+                ) from error
+            if pause is None:
+                if not _is_shut(lock):
+                    return
+                if not waits:
+                    log.warning("waiting for another process that replaces %r", file)
+                waits, pause = True, _PAUSES[2]
+            time.sleep(pause)
+        except OSError:  # a file system without locks
+            return
+
+
+def _is_shut(lock: str) -> bool:
+    """Whether another process has the lock file for itself, as while it replaces the data file.
+
+    LMDB would wait for that, too, and then take the lock file for one that somebody has prepared for this data file.
+    """
+    with suppress(OSError):
+        descriptor = os.open(lock, os.O_RDONLY)
+        try:
+            return HAS_BYTE_LOCKS and lock_byte(descriptor, SHARED, IN_USE, GET_LOCK) != UNLOCKED
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present]) -> Optional[Present]:
+    """LMDB has opened *env*; *present* is what `enter` has returned, as is what this returns.
+
+    Closes *env* and raises `Replaced` where it may have another file.
+    """
     if fcntl is None:
         return None
     with suppress(OSError):  # as in `enter`
-        if made:  # others may come in
-            if present is None:
-                present = Present(file)
-            fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        if present is not None and HAS_BYTE_LOCKS:
+        if present is None:  # of a new file
+            present = Present(file)
+        if HAS_BYTE_LOCKS:
             with suppress(lmdb.Error):
                 env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
             present.opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
             file_lock, number = present.opened[-1], os.getpid()
-            lock_byte(file_lock, SHARED, _IN_USE)
+            lock_byte(file_lock, SHARED, IN_USE)
             # LMDB's own lock would be in the way. It is made a shared one, in one step: without any, the next process
             # that clears the readers would free the slot of this one, and might take it
             lock_byte(file_lock, SHARED, number, fcntl.F_SETLK)
             lock_byte(file_lock, SHARED, number)
+    if present is not None:
+        with suppress(FileNotFoundError):  # it was removed, as `check_file` tells
+            if not os.path.samestat(os.fstat(present.descriptor), os.stat(file)):
+                env.close()
+                raise Replaced
+        _let_in(present.descriptor)
     return present
+
+
+def _let_in(descriptor: int) -> None:
+    """Let others open the database."""
+    for pause in _PAUSES[:4]:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:  # another one came in between, but it gets no further while LMDB has its lock
+            time.sleep(pause)
+        except OSError:  # as in `enter`
+            return
 
 
 def require_open(present: Optional[Present], opened: Hashable, path: str) -> None:
