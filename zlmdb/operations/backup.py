@@ -429,7 +429,7 @@ def alone(path: str, lock: Optional[str] = None) -> Generator[None, None, None]:
 
 @contextmanager
 def _data_file_alone(path: Optional[str]) -> Generator[None, None, None]:
-    """A block that no process of ours enters with the data file *path*: see `engines.lmdb.presence`."""
+    """A block that no process of ours enters with the data file *path*: each locks that before it opens it."""
     if fcntl is None or path is None or not os.path.isfile(path):
         yield
         return

@@ -227,7 +227,8 @@ def _shared(opening: Opening, handle: Any) -> Store:
     key = engine.identity()
     store = None if key is None else _stores.get(key)
     if store is None:
-        _refuse_replaced(key, opening.path)
+        if _replaced:
+            _refuse_replaced(key, opening.path)
         store = Store(engine, opening.layout)
         _unprepared[store] = locks.lock()
         key = engine.identity()

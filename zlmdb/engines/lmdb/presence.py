@@ -73,7 +73,10 @@ def enter(file: str, lock: str) -> Optional[Present]:
     except OSError:
         return None
     try:
-        _lock(present.descriptor, file, lock)
+        try:
+            fcntl.flock(present.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            _lock(present.descriptor, file, lock)
     except BaseException:
         present.close()
         raise
@@ -150,7 +153,10 @@ def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present
             if not os.path.samestat(os.fstat(present.descriptor), os.stat(file)):
                 env.close()
                 raise Replaced
-        _let_in(present.descriptor)
+        try:
+            fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            _let_in(present.descriptor)
     return present
 
 
