@@ -61,10 +61,13 @@ class SchemaRead(Transaction):
                 for table, handle in aimed:
                     if references(table) != IN_LOOP and not is_free(table, HELD):
                         self._let_go()
+                        self._part_with_tables()
                         break
                     table._raw = raw
                     table._get = get = raw.get
                     table._reader = get, handle
+            elif self._unit.tables:
+                self._part_with_tables()
         except BaseException:
             self._clear()
             raise

@@ -85,11 +85,14 @@ class SchemaWrite(Transaction):
                 for table, handle, handles in aimed:
                     if references(table) != IN_LOOP and not is_free(table, HELD):
                         self._let_go()
+                        self._part_with_tables()
                         break
                     table._raw = raw
                     table._get = get = raw.get
                     table._reader = get, handle
                     table._writer = owner, self, raw, handle, False, handles
+            elif unit.tables:
+                self._part_with_tables()
         except BaseException as error:
             raw = get = None  # see `_roll_back`
             if self._since:

@@ -119,9 +119,8 @@ class Transaction(TransactionEnd, RawRecords):
         """The handles now are those of *sequence*; tables that were bound before have other handles."""
         began_before, self._sequence = self._sequence >= 0, sequence
         if began_before and self._unit is not None:
-            self._unit.tables.clear()
-            self._unit.look_at_tables()
             self._let_go()
+            self._part_with_tables(free=True)
 
     def _begin_write(self, store: Store) -> None:
         if store.readonly or self._hold is None:
@@ -154,6 +153,8 @@ class Transaction(TransactionEnd, RawRecords):
         self._owner = lock_of(self._thread)
         if self._tables:
             self._aim_tables()
+        elif self._unit is not None and self._unit.tables:
+            self._part_with_tables()
 
     def _begin_engine(self, store: Store) -> None:
         """Begin a write of the engine, where no gate is in the way."""

@@ -100,12 +100,33 @@ class TransactionEnd(Savepoints):
         self._aimed.clear()
         self._mixed = False
 
+    def _part_with_tables(self, free: bool = False) -> None:
+        """Give the tables that the program keeps of an earlier transaction another one, which has ended.
+
+        What is done with them would else reach this one, which may even be of another thread. If *free*, do so with
+        those that nobody has, too: they refer to their views, which refer to them, until the collector comes. The
+        caller has let go of the tables. Those that stay are had by who binds them next, and by nobody else.
+        """
+        unit = self._unit
+        ended: Any = None
+        for name in list(unit.tables):
+            table = unit.tables[name]
+            if free or not is_free(table):
+                if ended is None:
+                    ended = type(self)(self._store, self._write)
+                    ended._thread = self._thread
+                table._txn = ended
+                del unit.tables[name]
+        if ended is not None:
+            unit.look_at_tables()
+
     def _aim_tables(self) -> None:
         """Aim the bound tables of the schema object, and find out whether the quick way serves them next time."""
         tables, self._seen, self._seen_era = self._tables, -1, -1
         for table in tables.values():
             if not is_free(table, HELD):
                 self._let_go()
+                self._part_with_tables()
                 return
             table._aim()
         # Afterwards: what one of them finds out may concern another. A comprehension would be a call.
