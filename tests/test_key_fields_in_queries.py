@@ -95,7 +95,7 @@ ORDERS: list[Any] = [
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("kind", KEYS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("engine", ["memory", "lmdb"])
+@pytest.mark.parametrize("engine", ["memory", pytest.param("lmdb", marks=pytest.mark.once)])
 def test_it_changes_no_answer(kind: Any, value: str, engine: str, tmp_path: Path) -> None:
     chance, model = Random(f"{kind} {value}"), MODELS[kind]
     stored = {}
