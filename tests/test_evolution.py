@@ -304,6 +304,43 @@ def test_an_enum_may_get_more_members_and_not_fewer(path: Path) -> None:
     assert "color is" in refused(path, model(color=two, city=(str, "")))
 
 
+def numbered(*values: int) -> Any:
+    return enum.Enum("Level", {f"V{value}": value for value in values})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "last"),
+    [
+        (numbered(0, 1), numbered(0, 1, 2), 2),
+        (numbered(2, 5), numbered(7, 2, 5), 7),
+        (enum.IntFlag("Access", {"READ": 4}), enum.IntFlag("Access", {"READ": 4, "WRITE": 2}), 2),
+    ],
+)
+@pytest.mark.parametrize("form", ["Msgpack", "Json", "Cbor", "FlatBuffers"])
+def test_an_enum_of_integers_may_get_more_members(path: Path, before: Any, after: Any, last: int, form: str) -> None:
+    fewer, more = model(level=before, levels=list[before]), model(level=after, levels=list[after])
+    first = next(iter(before)).value
+    start(path, fewer, fewer(before(first), [before(first)]), form=form)
+    for _ in range(2):
+        with zlmdb.open(path, schema(more, form)) as db:
+            with db.write() as t:
+                assert t.users[1] == more(after(first), [after(first)])
+                t.users[2] = more(after(last), [after(last), after(first)])
+            with db.read() as t:
+                assert t.users[2] == more(after(last), [after(last), after(first)])
+            assert db.check().ok
+    assert "level is" in refused(path, fewer, form)
+
+
+def test_of_flatbuffers_the_width_and_what_is_read_where_a_field_is_absent_stay_the_same(path: Path) -> None:
+    """Other writers leave out a number that is the default."""
+    fewer = numbered(2, 5)
+    cls = model(level=fewer)
+    start(path, cls, cls(fewer(2)), form="FlatBuffers")
+    for more in (numbered(0, 2, 5), numbered(1, 2, 5), numbered(2, 5, 1 << 40)):
+        assert "level is one of 2, 5 stored as int in the file" in refused(path, model(level=more), "FlatBuffers")
+
+
 def integers() -> tuple[Any, ...]:
     """A class whose enums FlatBuffers stores in several widths, a record, and the types as they were recorded once."""
     level, wide = enum.Enum("Level", {"LOW": 3, "HIGH": 1}), enum.Enum("Wide", {"A": 1 << 40, "B": 1})

@@ -80,16 +80,19 @@ class Relation:
             return self._one_of(old, [old[0], *new[1][1:]], path)
         if isinstance(old, str) or isinstance(new, str) or old[0] != new[0] or len(old) != len(new):
             return old == new
+        if new[0] == "stored as" and _lists_values(new) and old[2] == new[2]:
+            # Other writers of FlatBuffers leave out a number that is the default.
+            return _read_where_absent(old[1]) == _read_where_absent(new[1]) and self._one_of(old[1], new[1], path, True)
         return all([self._fits(one, other, f"{path}[]") for one, other in zip(old[1:], new[1:])])
 
-    def _one_of(self, old: Type, new: list[Any], path: str) -> bool:
+    def _one_of(self, old: Type, new: list[Any], path: str, same_width: bool = False) -> bool:
         if isinstance(old, str) or old[0] not in ("one of", new[0]):
             return False
         if not all(value in new[1:] for value in old[1:]):
             return False
         if len(new) > len(old):
-            if self._ids and not all(isinstance(value, str) for value in new[1:]):
-                return False  # an enum of FlatBuffers has a width
+            if self._ids and not same_width and not all(isinstance(value, str) for value in new[1:]):
+                return False  # integers of FlatBuffers have a width
             self.wider.append(path)
         return True
 
@@ -240,6 +243,12 @@ def may_read(stored: Type, wanted: Type) -> bool:
 def _lists_values(kind: Type) -> bool:
     """Whether it is one of some values, perhaps with a width."""
     return kind[0] in VALUES or (kind[0] == "stored as" and kind[1][0] in VALUES)
+
+
+def _read_where_absent(kind: Type) -> Any:
+    """What FlatBuffers read where a field of one of some integers is absent, and has no default of its own."""
+    values = kind[1:]
+    return 0 if kind[0] == "flags" or 0 in values or not values else min(values)
 
 
 def _is_open(kind: Type) -> bool:
