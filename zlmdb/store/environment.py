@@ -264,6 +264,7 @@ class OpenEnvironment(Maintenance):
     # -- the map grows -------------------------------------------------------------------------------------------------
 
     def _alone(self) -> AbstractContextManager[bool]:
+        self.live.end_unheld()  # which nobody would end meanwhile
         return nullcontext(not self.live.count()) if self.gate is None else self.gate.alone(READERS_PATIENCE)
 
     def make_room(self) -> bool:
