@@ -74,6 +74,33 @@ def test_a_check_sees_one_state_while_others_write_and_tells_its_progress(tmp_pa
         assert db.check().ok
 
 
+def makes_a_table(db: Any) -> None:
+    made = db.table("late", int, int)
+    with db.write() as t:
+        t[made][1] = 1
+
+
+@pytest.mark.parametrize("change", [makes_a_table, lambda db: db.drop_index("users", "by_age")])
+def test_what_others_make_or_drop_while_a_check_begins_is_no_problem(
+    change: Callable[[Any], None], make_db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalogue was read in an earlier snapshot than the rest."""
+    db = make_db(Store)
+    fill(db)
+    store = db._open_store
+    real, changes = store.open_spaces, [change]
+
+    def open_spaces(names: Any, **options: Any) -> None:
+        real(names, **options)
+        if changes:
+            changes.pop()(db)
+
+    monkeypatch.setattr(store, "open_spaces", open_spaces)
+    report = db.check()
+    assert report.ok, report.problems
+    assert not changes
+
+
 def test_a_check_of_a_file_that_looks_damaged_waits_for_a_writer_no_longer_than_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
@@ -1239,6 +1240,40 @@ def test_without_a_reservation_no_thread_waits_for_itself(make_db: Callable[...,
             db.run(lambda t: fill(t, 1.5))
         assert dict(reader.numbers) == {"a": 1}
     db.run(lambda t: fill(t, 1.5))
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.usefixtures("small_steps")
+@on_disk
+@pytest.mark.parametrize("where", ["here", "in another thread", "while it waits"])
+def test_without_a_reservation_growth_waits_for_no_snapshot_that_nobody_has(
+    make_db: Callable[..., Any], combo: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread got DatabaseFull, and others waited for ten seconds, and got it then."""
+    monkeypatch.setattr("zlmdb.store.environment._LOOK_AGAIN", 1000)  # so that nothing else ends it before
+    db = make_db(Bigger)
+    put(db, a=1)
+
+    gate, begun = db._open_store.gate, threading.Event()
+
+    def forget() -> None:
+        t = db.read()
+        assert t.numbers["a"] == 1
+        begun.set()
+        while where == "while it waits" and not gate._shut:
+            time.sleep(0.01)
+
+    if where == "here":
+        forget()
+    else:
+        other = threading.Thread(target=forget)
+        other.start()
+        begun.wait(10)
+        if where == "in another thread":
+            other.join()
+    began = time.monotonic()
+    db.run(lambda t: fill(t, 1.5))
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.filterwarnings("default::ResourceWarning")

@@ -108,9 +108,38 @@ def test_a_failure_of_the_last_flush_is_an_error_of_ours_and_close_can_be_called
     with pytest.raises(zlmdb.DiskError, match="Input/output error"):
         db.close()
     assert db.is_open
+    assert flushing_threads() == 1
     store.env = env
     db.close()
     assert not db.is_open
+    assert flushing_threads() == 0
+
+
+def flushing_threads() -> int:
+    return len([thread for thread in threading.enumerate() if thread.name == "zlmdb-flush"])
+
+
+def test_an_interrupt_of_a_closing_leaves_a_database_that_flushes(
+    tmp_path: Path, flushes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`close` waits for the thread that flushes, and an interrupt left the database open without one."""
+    db = zlmdb.open(tmp_path / "db", Store, durability="none", flush_every=0.01)
+
+    def interrupted(self: Any) -> None:
+        self._stopped.set()
+        raise KeyboardInterrupt
+
+    from zlmdb.database import flushing
+
+    with monkeypatch.context() as patched:
+        patched.setattr(flushing.Flusher, "stop", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            db.close()
+    before = len(flushes)
+    db.auto.numbers[1] = 1
+    until(lambda: len(flushes) > before)
+    db.close()
+    until(lambda: flushing_threads() == 0)
 
 
 def test_a_database_that_is_dropped_ends_its_thread(tmp_path: Path) -> None:

@@ -521,3 +521,62 @@ def test_a_child_that_leaves_a_copy_of_its_parent_removes_nothing(tmp_path: Path
         """,
         tmp_path,
     )
+
+
+def test_a_child_closes_within_a_time_what_its_parent_has_submitted_to(tmp_path: Path) -> None:
+    """It waited for functions that only its parent runs."""
+    run(
+        """
+        import threading
+        db = opened()
+        go, begun = threading.Event(), threading.Event()
+
+        def held(t):
+            begun.set()
+            go.wait(30)
+
+        waits = [db.submit(held), db.submit(lambda t: None)]
+        begun.wait(30)
+        in_child(lambda: db.close(timeout=1))
+        go.set()
+        for one in waits:
+            one.result(30)
+        db.close(timeout=5)
+        """,
+        tmp_path,
+    )
+
+
+def test_a_child_that_knows_nothing_of_what_was_opened_as_it_was_forked_is_in_nobodys_way(tmp_path: Path) -> None:
+    """Its parent, which opened the database again, was refused: another process with its own number had it open."""
+    run(
+        """
+        import threading, time
+        from zlmdb.engines.lmdb import presence
+        real, opening, go = presence.share, threading.Event(), threading.Event()
+
+        def share(*given):  # the locks are taken, and nobody knows it yet
+            found = real(*given)
+            opening.set()
+            go.wait(30)
+            return found
+
+        presence.share = share
+        opens = threading.Thread(target=lambda: opened().close())
+        opens.start()
+        opening.wait(30)
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+        presence.share = real
+        go.set()
+        opens.join()
+        try:
+            opened().close()
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+        """,
+        tmp_path,
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -11,6 +14,8 @@ from typing import Any, Optional
 import pytest
 
 import zlmdb
+
+from .interrupts import traces_instructions
 
 
 @dataclass
@@ -149,6 +154,71 @@ def test_threads_may_make_one_table(tmp_path: Path) -> None:
         assert {name: info.count for name, info in db.tables().items()} == {
             "logins": 0, "table 0": 3, "table 1": 3, "table 2": 3
         }  # fmt: skip
+
+
+@dataclass
+class Visit:
+    until: float
+    of: Optional[int] = None
+
+
+class Visits(zlmdb.Table[int, Visit], expires="until"):
+    after = zlmdb.ForeignKey["Visits"]("of", on_delete="set_none")
+
+
+class Visited(zlmdb.Schema):
+    logins: zlmdb.Table[str, int]
+    visits: Visits
+
+
+def asks_for_changes(db: Any) -> None:
+    with pytest.raises(KeyError):
+        db.changes("nowhere", after=0)
+
+
+def writes_what_was_put_off(db: Any) -> None:
+    db._open_store.put_off(lambda timeout: None)
+    with db.write() as t:
+        t.logins["ann"] = 1
+
+
+@traces_instructions
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda db: db.sweep(),
+        lambda db: db.check(),
+        lambda db: db.mend_links(),
+        lambda db: list(db.auto),
+        asks_for_changes,
+        writes_what_was_put_off,
+    ],
+)
+def test_a_table_may_be_made_while_another_thread_looks_through_all(work: Callable[[Any], Any]) -> None:
+    """It raised RuntimeError: dictionary changed size during iteration."""
+    package = os.path.dirname(zlmdb.__file__)
+    with zlmdb.open(None, Visited) as db:
+        made = db.table("made", str, int)
+        work(db)
+        storages, count = db._storages, itertools.count()
+
+        def trace(frame: Any, event: str, arg: Any) -> Any:
+            if not frame.f_code.co_filename.startswith(package):
+                return None
+            del arg
+            frame.f_trace_opcodes = True
+            if event == "opcode" and frame.f_code.co_name not in ("__getitem__", "__len__"):
+                storages[f"made {next(count)}"] = storages[made.name]
+            return trace
+
+        sys.settrace(trace)
+        try:
+            work(db)
+        finally:
+            sys.settrace(None)
+        assert next(count) > 10
+        for name in [one for one in storages if one.startswith("made ")]:
+            del storages[name]
 
 
 class Interrupted(dict[str, Any]):

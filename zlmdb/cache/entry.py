@@ -72,7 +72,7 @@ def check_keys(path: Optional[str], key: Any, error: BaseException) -> None:
 
 def shown(db: Any) -> Any:
     """*db*, whose errors now name the cache, and not the tables."""
-    for name, (_, storage) in db._storages.items():
+    for name, (_, storage) in list(db._storages.items()):
         storage.shown, storage.roomier = "the cache", ""  # nobody chooses the format of its file
         storage.shown_key = _KEYS.get(name, storage.shown_key)
     return db

@@ -45,7 +45,9 @@ def close_within(db: Database[Any], timeout: float) -> None:
                 groups = db._groups
                 if groups is not None:
                     groups.finish(end)
-                if closing.is_over() and (groups is None or not groups._submitted):
+                # A forked child has none of what its parent has submitted.
+                submitted = groups is not None and not groups.is_of_parent() and groups._submitted
+                if closing.is_over() and not submitted:
                     hold.thread = me
                     # Who uses the lock file as it is closed would be refused: so nobody does.
                     if store.writer._claims.setdefault(0, hold) is hold:

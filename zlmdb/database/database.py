@@ -269,13 +269,14 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
                 self._entered -= 1
             elif self._store is not None:
                 flusher = self._flusher
-                if flusher is not None:
-                    flusher.stop()
                 try:
-                    openstores.release(self._store)
-                except errors.DatabaseInUse:
                     if flusher is not None:
-                        flusher.start()
+                        flusher.stop()
+                    openstores.release(self._store)
+                except BaseException:  # also of the last flush, or an interrupt
+                    if flusher is not None and self._store.present is not None:  # the database goes on
+                        with suppress(RuntimeError):  # there is no room for a thread
+                            flusher.start()
                     raise
                 self._store = None
                 tables: Any = self.__dict__.get("auto")

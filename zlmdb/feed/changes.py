@@ -452,14 +452,15 @@ def _named(db: Database[Any], table: Any) -> tuple[Optional[str], str]:
 
     if isinstance(table, MadeTable):
         table = table.name
-    for attribute, (cls, storage) in db._storages.items():
+    declared = list(db._storages.items())  # of which another thread may make more meanwhile
+    for attribute, (cls, storage) in declared:
         if table == attribute or table is cls:
             return attribute, storage.name
     if not isinstance(table, str):
         raise TypeError(
             f"changes({shortened(table)}): give the name of a table, or the class by which the schema declares it"
         )
-    for attribute, (_, storage) in db._storages.items():
+    for attribute, (_, storage) in declared:
         if storage.name == table:
             return attribute, table
     known = tables(db._open_store)

@@ -74,11 +74,17 @@ class _Check:
         return report
 
     def _contents(self) -> None:
-        slots = self._slots()
-        if not self.report.ok:
-            return
+        while True:
+            slots = self._slots()
+            if not self.report.ok or self._is_checked(slots):
+                return
+
+    def _is_checked(self, slots: dict[str, Slot]) -> bool:
+        """Check everything in a new snapshot; False if others have changed the catalogue since *slots* were read."""
         with self.store.reading() as self.txn:
             try:
+                if _records(self.catalogue.read(self.txn)) != _records(slots):
+                    return False
                 self._everything(slots)
             except Exception as error:
                 ours = self.store.engine.translate(error)
@@ -88,6 +94,7 @@ class _Check:
                     self._problem("structure", str(ours))
                 else:
                     raise
+        return True
 
     def _problem(self, kind: Kind, text: str, **details: Any) -> None:
         self.report._add(Problem(kind, text, **details))
@@ -403,3 +410,8 @@ def _rows(txn: Transaction, handle: Handle, prefix: bytes, *, values: bool = Tru
     """The engine's records whose keys begin with *prefix*, or their keys."""
     cursor = txn.cursor(handle)
     return prefixed(cursor, prefix) if values else prefixed_keys(cursor, prefix)
+
+
+def _records(slots: Mapping[str, Slot]) -> dict[str, tuple[Optional[bytes], ...]]:
+    """The bytes of *slots*, to compare them."""
+    return {name: slot.records for name, slot in slots.items()}

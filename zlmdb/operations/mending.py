@@ -73,7 +73,7 @@ def mend_links(
     """Find the links that lead nowhere, and mend them as *how* says; None only finds them."""
     links = {
         attribute: [follower for follower in storage.followers if isinstance(follower, Link)]
-        for attribute, (_, storage) in storages.items()
+        for attribute, (_, storage) in list(storages.items())  # another thread may make tables meanwhile
     }
     mending = _Mending({attribute: found for attribute, found in links.items() if found}, told)
     if how is None:

@@ -211,7 +211,7 @@ class Operations(DatabaseState):
         from .checker import check
 
         self._open_store.engine.check_file()
-        declared = {storage.name: storage for _, storage in self._storages.values()}
+        declared = {storage.name: storage for _, storage in list(self._storages.values())}
         return check(self._open_store, declared, progress, self._timeout)
 
     def dump(

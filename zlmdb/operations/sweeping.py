@@ -24,7 +24,7 @@ def sweep(db: Operations, storages: Mapping[str, tuple[Any, Storage[Any, Any]]],
     if limit is not None and limit < 0:
         raise ValueError(f"limit={limit}: {meant}")
     swept = 0
-    for name, (_, storage) in storages.items():
+    for name, (_, storage) in list(storages.items()):  # another thread may make tables meanwhile
         more, last = storage.expiring is not None, b""
         while more and swept != limit:
             most = _STEP if limit is None else min(_STEP, limit - swept)

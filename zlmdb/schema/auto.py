@@ -141,7 +141,7 @@ class AutoTables:
         return known.setdefault(name, _made(db, name, self._idle))
 
     def __iter__(self) -> Iterator[str]:
-        return iter([name for name, (cls, _) in self._db._storages.items() if not cls._part])
+        return iter([name for name, (cls, _) in list(self._db._storages.items()) if not cls._part])
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self})  # as shells complete them

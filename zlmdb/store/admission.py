@@ -21,10 +21,12 @@ from .readers import refuse_open
 class Closing:
     """What is open in the store *opened*, whose environment *env* was taken away, and who may begin all the same.
 
+    *env* is None in a forked child that has not used the database: then nothing is open.
+
     *exempts* says whether the current thread may: one that stores what was submitted before.
     """
 
-    def __init__(self, opened: OpenEnvironment, env: Environment, exempts: Callable[[], bool]) -> None:
+    def __init__(self, opened: OpenEnvironment, env: Optional[Environment], exempts: Callable[[], bool]) -> None:
         self.env = env
         self._opened = opened
         self._exempts = exempts
@@ -47,6 +49,9 @@ class Closing:
                 f"the database {shown_path(opened.engine.path)} is being closed, and only what has begun before may go "
                 f"on: end this thread, or open the database again afterwards"
             )
+        if self.env is None:
+            opened.closing = None
+            return opened.reopen()
         return self.env
 
     def _admits(self) -> bool:
@@ -90,7 +95,7 @@ def stop_beginning(opened: OpenEnvironment, exempts: Callable[[], bool], timeout
     try:
         taken.extend(map(acquire, (True,), (min(timeout, threading.TIMEOUT_MAX),)))  # see `locks`
         env = opened.env
-        if True in taken and opened.closing is None and env is not None:
+        if True in taken and opened.closing is None:
             closing = Closing(opened, env, exempts)
             opened.closing = closing  # first: who does not find the environment looks for this
             opened.env = None

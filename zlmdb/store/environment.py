@@ -264,7 +264,9 @@ class OpenEnvironment(Maintenance):
     # -- the map grows -------------------------------------------------------------------------------------------------
 
     def _alone(self) -> AbstractContextManager[bool]:
-        return nullcontext(not self.live.count()) if self.gate is None else self.gate.alone(READERS_PATIENCE)
+        look = self.live.end_unheld
+        look()
+        return nullcontext(not self.live.count()) if self.gate is None else self.gate.alone(READERS_PATIENCE, look)
 
     def make_room(self) -> bool:
         """After a transaction failed for want of room: let the map grow, when the open transactions end in time.

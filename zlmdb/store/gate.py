@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Optional
 
 from .. import locks
+from ..locks import monotonic
 
 _get_ident = threading.get_ident
+_LOOK_AGAIN = 1.0  # seconds
 
 
 class Gate:
@@ -59,16 +61,26 @@ class Gate:
             self._inside[id(who)] = me
 
     @contextmanager
-    def alone(self, timeout: float) -> Generator[bool, None, None]:
-        """A block while nobody is inside, with True; with False if this thread is, or others stay for *timeout* s."""
+    def alone(self, timeout: float, look: Optional[Callable[[], object]] = None) -> Generator[bool, None, None]:
+        """A block while nobody is inside, with True; with False if this thread is, or others stay for *timeout* s.
+
+        *look* is called each second: it ends what nobody would end.
+        """
         with self._lock:
             while self._shut:
                 self._changed.wait()
             self._shut = True
         try:
-            with self._lock:
-                mine = _get_ident() in list(self._inside.values())
-                alone = not mine and self._changed.wait_for(lambda: not self._inside, timeout)
+            alone, end = False, monotonic() + timeout
+            while not alone:
+                left = end - monotonic()
+                with self._lock:
+                    mine = _get_ident() in list(self._inside.values())
+                    alone = not mine and self._changed.wait_for(lambda: not self._inside, min(left, _LOOK_AGAIN))
+                if mine or left <= _LOOK_AGAIN:
+                    break
+                if look is not None and not alone:
+                    look()
             yield alone
         finally:
             with self._lock:

@@ -60,6 +60,14 @@ class LiveTransactions(dict[int, "weakref.ref[Transaction]"]):
             if unit.is_dropped():
                 unit.end_if(unit.is_dropped)
 
+    def end_unheld(self) -> None:
+        """End the reads of which the program has nothing any more, before something waits for their end."""
+        self.end_dropped()
+        for _ in range(1 if COUNTS_REFERENCES else _COLLECTIONS):
+            if not self.count():
+                break
+            gc.collect()
+
     def _units_in_use(self) -> list[Any]:
         """Of the transactions that are open."""
         return [one._unit for one in self.alive() if one.active and one._unit is not None]

@@ -128,7 +128,9 @@ class Transaction(TransactionEnd, RawRecords):
         self._puts = self._dels = 0
         if store.wanted or store.pending:
             unit = self._unit
-            store.open_wanted(self._timeout, () if unit is None else [one for _, one in unit.storages.values()])
+            # Of which another thread may make more meanwhile.
+            storages = [] if unit is None else list(unit.storages.values())
+            store.open_wanted(self._timeout, [one for _, one in storages])
         self._turn = turn = store.writer.acquire(self._timeout, self._hold)
         self._since = now = _clock()  # it may have waited
         if turn is not None:

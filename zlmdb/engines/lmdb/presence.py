@@ -42,12 +42,13 @@ class Replaced(Exception):
 class Present:
     """The data file and LMDB's lock file, open to be locked: until `leave`, or an interrupt drops what refers to it."""
 
-    __slots__ = ("descriptor", "opened")
+    __slots__ = ("descriptor", "opened", "process")
 
     def __init__(self, file: str) -> None:
         self.opened: list[int] = []
         self.opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
         self.descriptor = self.opened[0]
+        self.process = os.getpid()
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
         """End the lock of this process."""
@@ -58,6 +59,20 @@ class Present:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _unlock(present: Present) -> None:
+    """End the locks, which closing does not if a child has the files, too.
+
+    One that another thread forked while they were opened does not know of them. If this process opened the database
+    again, it would take that child for another process with its own number, as long as the child lives.
+    """
+    with suppress(OSError):
+        fcntl.flock(present.descriptor, fcntl.LOCK_UN)
+    for descriptor in present.opened[1:]:
+        for byte in (IN_USE, present.process):
+            with suppress(OSError):
+                lock_byte(descriptor, UNLOCKED, byte)
 
 
 def enter(file: str, lock: str) -> Optional[Present]:
@@ -195,4 +210,6 @@ def require_open(present: Optional[Present], opened: Hashable, path: str) -> Non
 def leave(present: Optional[Present]) -> None:
     """The file was closed; or this is a forked child, and the lock stays that of its parent."""
     if present is not None:
+        if present.opened and present.process == os.getpid():
+            _unlock(present)
         present.close()
