@@ -28,6 +28,7 @@ from zlmdb.operations.backup import _refuse_transactions
 from zlmdb.store.blocks import COUNTS_REFERENCES
 from zlmdb.store.futures import Submitted
 from zlmdb.store.gate import Gate
+from zlmdb.store.transactionend import TransactionEnd
 
 from .interrupts import INTERRUPTS, Interrupt, handled_at, interrupting, traces_instructions
 
@@ -381,6 +382,29 @@ def test_a_block_that_an_interrupt_ends_lets_other_threads_write_at_once(db: Any
             txn.abort()
     del txn
     still_writes(db)
+
+
+@pytest.mark.twice
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what a weak reference calls
+@pytest.mark.parametrize("at", ["_forget", "_roll_back", "abort"])
+def test_so_does_one_that_a_second_interrupt_disturbs(db: Any, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a terminal and the program that started this one both send SIGINT: LMDB's transaction stayed open."""
+    owner = type(db._open_store.engine) if at == "abort" else TransactionEnd
+    whole, seen = getattr(owner, at), []
+
+    def disturbed(*args: Any) -> Any:
+        if not seen:
+            seen.append(args[0][0] if at == "abort" else args[0]._raw)  # as a traceback may
+            raise Interrupt
+        return whole(*args)
+
+    monkeypatch.setattr(owner, at, staticmethod(disturbed) if at == "abort" else disturbed)
+    with suppress(Interrupt), interrupted("_leave"), db.begin(write=True) as txn:
+        txn.put(b"key", b"value")
+    del txn
+    still_writes(db)
+    with db.begin() as txn:
+        assert txn.get(b"key") is None
 
 
 @pytest.mark.once

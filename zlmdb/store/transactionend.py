@@ -201,15 +201,12 @@ class TransactionEnd(Savepoints):
             self._abandon_now()
 
     def _abandon_now(self) -> None:
-        self._forget()
         try:
-            if self._abandons:
-                self._outermost.abandon()
-            elif self._raw is not None or self._held:
-                with suppress(Exception):  # it may have been ended
-                    self._leave_savepoints()
-                with suppress(Exception):
-                    self._roll_back()
+            try:
+                self._forget()
+                self._abort_raw()
+            finally:
+                self._abort_raw()  # another interrupt may have come before
         finally:
             self._outer.clear()
             self._held.clear()
@@ -219,6 +216,27 @@ class TransactionEnd(Savepoints):
             known = self._store.live.get(id(self))
             if known is not None and known() is None:  # this is a finaliser, or what one has put off
                 del self._store.live[id(self)]
+
+    def _abort_raw(self) -> None:
+        """Abort the engine's transaction, and begin again after each further interrupt.
+
+        If it stayed open, who writes next would wait for its lock for ever.
+        """
+        if self._outermost is None:
+            return
+        try:
+            if self._abandons:
+                self._outermost.abandon()
+            else:
+                with suppress(Exception):  # it may have been ended
+                    self._leave_savepoints()
+                with suppress(Exception):
+                    self._roll_back()
+        except Exception:
+            raise
+        except BaseException:
+            self._abort_raw()
+            raise
 
     @property
     def _abandons(self) -> bool:
