@@ -279,7 +279,7 @@ class LmdbEngine:
                     self._present = present = presence.enter(self.file, self.lock_file)
                     mode, kept = keywords.get("mode", 0o644) & 0o666, None if present is None else present.opened
                     allocate_locks(self.lock_file, keywords["max_readers"], mode, kept)
-                env = self._patient(keywords)
+                env = readertable.without_remains(lambda: self._patient(keywords))
                 if shows:
                     self._present = presence.share(env, self.file, self.lock_file, self._present)
                 return env
