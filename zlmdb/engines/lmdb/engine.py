@@ -279,11 +279,11 @@ class LmdbEngine:
                     self._present = present = presence.enter(self.file, self.lock_file)
                     mode, kept = keywords.get("mode", 0o644) & 0o666, None if present is None else present.opened
                     allocate_locks(self.lock_file, keywords["max_readers"], mode, kept)
-                env = readertable.without_remains(lambda: self._patient(keywords))
+                env = self._patient(keywords)
                 if shows:
                     self._present = presence.share(env, self.file, self.lock_file, self._present)
                 return env
-            except (lmdb.MapResizedError, presence.Replaced):  # another process did that in just this moment
+            except (lmdb.MapResizedError, presence.OpenAgain):  # another process did that in just this moment
                 self.closed()
                 limit = self.options.maxsize
                 self._size = mapsize.growable(self.file) if limit is None else self._limited_size(limit)

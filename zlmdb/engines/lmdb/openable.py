@@ -42,7 +42,7 @@ def check_opening(path: str, lock: str, create: bool) -> int:
             if os.path.exists(lock) or (create and not os.fstat(data.fileno()).st_size):
                 return 0
             raise
-        if create and fcntl is not None and _is_unfinished(file):
+        if create and file.size < FIRST_PAGE * file.page_size and fcntl is not None and _is_unfinished(file):
             _empty(path, lock)
             return 0
         wrong = contradiction(file)
@@ -57,8 +57,8 @@ def check_opening(path: str, lock: str, create: bool) -> int:
 
 def _is_unfinished(file: PageFile) -> bool:
     """Whether LMDB made the file, and wrote the first of its two pages only: the disk was full, or it was killed."""
-    meta = file.metas[0]
-    return file.size < FIRST_PAGE * file.page_size and not meta.txnid and meta.main.root == meta.free.root == NO_PAGE
+    meta, least = file.metas[0], FIRST_PAGE * file.page_size
+    return file.size < least and not meta.txnid and meta.main.root == meta.free.root == NO_PAGE
 
 
 def _empty(path: str, lock: str) -> None:

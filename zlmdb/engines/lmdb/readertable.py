@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from typing import Optional
 
 import lmdb
-
-
-def without_remains(opens: Callable[[], lmdb.Environment]) -> lmdb.Environment:
-    """What *opens* opens, without slots of a killed process that had the id of this one, as in a container.
-
-    LMDB takes them for those of this process: the file would grow for as long as that lives. It frees them as it closes
-    an environment that has had a reader.
-    """
-    env = opens()
-    if os.getpid() in [pid for pid, _ in slots(env)]:
-        try:
-            env.begin().abort()
-        except lmdb.Error:  # that process lives, in another PID namespace
-            return env
-        env.close()
-        env = opens()
-    return env
 
 
 def slots(env: lmdb.Environment) -> list[tuple[int, Optional[int]]]:
