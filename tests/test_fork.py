@@ -653,3 +653,32 @@ child_of_a_killed_one(lambda: zlmdb.Cache(path))
         assert opened.returncode == 0
     finally:
         process.communicate()
+
+
+def test_a_fork_while_another_thread_computes_a_cached_value_does_not_leave_the_child_waiting(tmp_path: Path) -> None:
+    """Before Python 3.12, `functools.cached_property` holds a lock meanwhile."""
+    script = """
+import signal, threading, time
+from zlmdb.schema.declaration import Declaration
+form = vars(Declaration)["indexes"]
+work = getattr(form, "function", None) or form.func
+begun = threading.Event()
+def slowly(self):
+    begun.set()
+    time.sleep(1)
+    return work(self)
+setattr(form, "function" if hasattr(form, "function") else "func", slowly)
+thread = threading.Thread(target=lambda: form.__get__(made))
+made = Declaration.__new__(Declaration)
+made._declared = {}
+thread.start()
+begun.wait()
+def child():
+    signal.alarm(10)
+    other = Declaration.__new__(Declaration)
+    other._declared = {}
+    assert other.indexes == {}
+in_child(child)
+thread.join()
+"""
+    run(script, tmp_path)
