@@ -732,6 +732,13 @@ def test_processes_that_ask_at_once_compute_once(tmp_path: Path) -> None:
         assert cache["calls"] == 1
 
 
+def begun(cache: zlmdb.Cache[str, Any], key: str, lock: float) -> Any:
+    """A call that computes the value of *key*."""
+    call = cachememoized._Flight(cache, key, lock)
+    assert cache._begin(key, lock, call.me) == (False, None)
+    return call
+
+
 def test_what_a_dead_process_computes_is_computed_by_another(memory: zlmdb.Cache[str, Any], clock: Clock) -> None:
     calls: list[int] = []
 
@@ -740,9 +747,9 @@ def test_what_a_dead_process_computes_is_computed_by_another(memory: zlmdb.Cache
         calls.append(1)
         return 1
 
-    assert memory._begin("f()", 5) == (False, None)
+    call = begun(memory, "f()", 5)
     memory._mine.clear()  # it was another process, which dies now
-    assert memory._begin("f()", 5)[1]
+    assert memory._begin("f()", 5, call.me)[1]
     clock.now += 5
     assert function() == 1
     assert calls == [1]
@@ -774,6 +781,52 @@ def test_the_time_for_a_computation_begins_with_it_and_not_with_the_wait_for_ano
     first.land()
 
 
+def test_of_those_who_wait_for_a_call_that_takes_too_long_one_computes(
+    memory: zlmdb.Cache[str, Any], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of the second call was that of its wait: so all others found it over, and computed, too."""
+    monkeypatch.setattr(cachememoized, "monotonic", clock)
+    first, second, third = [cachememoized._Flight(memory, "f", 60) for _ in range(3)]
+    second.owner = third.owner = "another thread"
+    assert first.take_off() is None
+    assert second.take_off() is third.take_off() is first.future
+    clock.now += 60
+    assert not second.follows(first.future, cachememoized._LATE)
+    assert second.take_off() is None
+    assert not third.follows(first.future, cachememoized._LATE)
+    third.owner = "a third one"
+    assert third.take_off() is second.future
+    assert third.waits == 60
+    second.land()
+    first.land()
+
+
+def test_calls_that_waited_for_a_long_writer_do_not_compute_at_once(memory: zlmdb.Cache[str, Any]) -> None:
+    """Each of them had been given up by the next one, who took what the file said of it for that of an ended call."""
+    first = begun(memory, "f", 60)
+    second = cachememoized._Flight(memory, "f", 60)
+    assert memory._begin("f", 60, second.me)[1] == "another call computes it"
+    first.land()  # and could not say so in the file
+    assert memory._begin("f", 60, second.me) == (False, None)
+    second.land()
+
+
+def test_whoever_fails_late_leaves_alone_the_thread_that_computes_now(
+    memory: zlmdb.Cache[str, Any], clock: Clock
+) -> None:
+    first = begun(memory, "f", 60)
+    clock.now += 60
+    second = begun(memory, "f", 60)
+    memory._give_up("f", first.me)
+    memory._end("g", 1, None, None, first.me)
+    third = cachememoized._Flight(memory, "f", 60)
+    assert memory._begin("f", 60, third.me)[1] == "another call computes it"
+    memory._give_up("f", second.me)
+    assert memory._begin("f", 60, third.me) == (False, None)
+    memory._end("f", 1, None, None, third.me)
+    assert not memory._mine
+
+
 def test_memoize_with_a_lock_beyond_all_floats_computes(memory: zlmdb.Cache[str, Any]) -> None:
     @memory.memoize("f", lock=10**400)
     def function() -> int:
@@ -785,12 +838,12 @@ def test_memoize_with_a_lock_beyond_all_floats_computes(memory: zlmdb.Cache[str,
 def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_a_dead_process(
     memory: zlmdb.Cache[str, Any], clock: Clock
 ) -> None:
-    assert memory._begin("f()", 5) == (False, None)
+    call = begun(memory, "f()", 5)
     memory._mine.clear()  # it was another process, which dies now
     clock.now -= 3600
-    assert memory._begin("f()", 5) == (False, None)
+    assert memory._begin("f()", 5, call.me) == (False, None)
     memory._mine.clear()
-    assert memory._begin("f()", 5)[1]
+    assert memory._begin("f()", 5, call.me)[1]
 
 
 # -- the file -----------------------------------------------------------------------------------------------------

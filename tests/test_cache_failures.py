@@ -305,12 +305,14 @@ def test_a_caller_that_is_interrupted_as_it_begins_keeps_nobody_waiting(cache: z
 
 
 def test_whoever_gives_up_late_leaves_alone_who_computes_now(cache: zlmdb.Cache[str, Any]) -> None:
-    assert cache._begin("a", 60) == (False, None)
+    call = cachememoized._Flight(cache, "a", 60)
+    assert cache._begin("a", 60, call.me) == (False, None)
     with cache._db.write() as t:
         tables: Any = t
         tables.pending["a"] += 5  # another process, since the time was over
-    cache._give_up("a")
-    assert cache._begin("a", 90)[1] == "another process computes it"
+    cache._give_up("a", call.me)
+    call.land()
+    assert cache._begin("a", 90, call.me)[1] == "another call computes it"
 
 
 def test_a_cancelled_or_slow_coroutine_is_computed_by_another(cache: zlmdb.Cache[str, Any]) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import zlmdb
+
 from . import workers
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork()")
@@ -580,3 +582,162 @@ def test_a_child_that_knows_nothing_of_what_was_opened_as_it_was_forked_is_in_no
         """,
         tmp_path,
     )
+
+
+def test_a_fork_while_another_thread_opens_waits_for_that(tmp_path: Path) -> None:
+    """The child knew nothing of the file, and LMDB there said that it was open in this process already."""
+    script = """
+import threading, time
+from zlmdb.engines.lmdb import engine
+opens = engine.lmdb.open
+begun = threading.Event()
+def slowly(*args, **given):
+    env = opens(*args, **given)
+    begun.set()
+    time.sleep(0.3)
+    return env
+engine.lmdb.open = slowly
+dbs = []
+thread = threading.Thread(target=lambda: dbs.append(opened()))
+thread.start()
+begun.wait()
+def work():
+    engine.lmdb.open = opens
+    with zlmdb.open(sys.argv[1], Store) as db, db.write() as t:
+        t.rows[5000] = "child"
+in_child(work)
+thread.join()
+with dbs[0].read() as t:
+    assert t.rows[5000] == "child"
+dbs[0].close()
+"""
+    run(script, tmp_path)
+
+
+def test_a_fork_waits_for_imports_that_zlmdb_has_asked_others_for(tmp_path: Path) -> None:
+    """Between zlmdb and Python's importer there are `importlib.import_module`, and what looks for an encoding."""
+    script = """
+from zlmdb.store import fork
+found = {}
+class Look:
+    def find_spec(self, name, *others):
+        found[name] = fork._imports(sys._getframe())
+sys.meta_path.insert(0, Look())
+opened().close()
+zlmdb.Cache(sys.argv[1] + "cache").close()
+assert found["zlmdb.engines.lmdb.engine"], found
+assert found.get("encodings.ascii", True), "it may be there from the start"
+"""
+    run(script, tmp_path)
+
+
+KILLED = """
+import os, signal, sys, threading, time
+import zlmdb
+from zlmdb.cache import file
+from zlmdb.store import lockfile
+
+class Store(zlmdb.Schema):
+    rows: zlmdb.Table[int, str]
+
+begun = threading.Event()
+path = sys.argv[1]
+
+def slow(function, seconds):
+    def slowly(*args):
+        made = function(*args)
+        begun.set()
+        time.sleep(seconds)
+        return made
+    return slowly
+
+def child_of_a_killed_one(works):
+    thread = threading.Thread(target=works, daemon=True)
+    thread.start()
+    begun.wait()
+    if os.fork():
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+    print("child", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+"""
+
+
+def killed(script: str, tmp_path: Path) -> subprocess.Popen[str]:
+    """The process of *script*, which was killed, and has a child that lives until its input ends."""
+    done = subprocess.Popen(
+        [sys.executable, "-c", KILLED + script, str(tmp_path / "db")], env=workers.surroundings(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert done.stdout is not None
+    assert done.stdout.readline() == "child\n"
+    done.wait(60)
+    return done
+
+
+@pytest.mark.once  # its processes have to start, which takes a while on PyPy
+def test_a_child_holds_no_lock_of_a_parent_that_was_killed_as_it_wrote(tmp_path: Path) -> None:
+    """The thread had just mapped the lock file as memory, by one more descriptor, which the child did not know."""
+    script = """
+lockfile.make_room = slow(lockfile.make_room, 0.3)
+def works():
+    with zlmdb.open(path, Store) as db, db.write() as t:
+        t.rows[1] = "a"
+        time.sleep(60)
+child_of_a_killed_one(works)
+"""
+    zlmdb.open(tmp_path / "db", zlmdb.Schema).close()
+    process = killed(script, tmp_path)
+    try:
+        with zlmdb.open(tmp_path / "db") as db, db.write(timeout=5):
+            pass
+    finally:
+        process.communicate()
+
+
+@pytest.mark.once
+def test_a_child_keeps_nobody_out_of_a_cache_that_its_killed_parent_was_opening(tmp_path: Path) -> None:
+    """It has the only user's lock while it marks the cache."""
+    script = """
+file.CacheFile._write_mark = slow(file.CacheFile._write_mark, 60)
+child_of_a_killed_one(lambda: zlmdb.Cache(path))
+"""
+    process = killed(script, tmp_path)
+    try:
+        opened = subprocess.run(
+            [sys.executable, "-c", "import sys, zlmdb; zlmdb.Cache(sys.argv[1]).close()", str(tmp_path / "db")],
+            env=workers.surroundings(), timeout=20, check=True,
+        )  # fmt: skip
+        assert opened.returncode == 0
+    finally:
+        process.communicate()
+
+
+def test_a_fork_while_another_thread_computes_a_cached_value_does_not_leave_the_child_waiting(tmp_path: Path) -> None:
+    """Before Python 3.12, `functools.cached_property` holds a lock meanwhile."""
+    script = """
+import signal, threading, time
+from zlmdb.schema.declaration import Declaration
+form = vars(Declaration)["indexes"]
+work = getattr(form, "function", None) or form.func
+begun = threading.Event()
+def slowly(self):
+    begun.set()
+    time.sleep(1)
+    return work(self)
+setattr(form, "function" if hasattr(form, "function") else "func", slowly)
+thread = threading.Thread(target=lambda: form.__get__(made))
+made = Declaration.__new__(Declaration)
+made._declared = {}
+thread.start()
+begun.wait()
+def child():
+    signal.alarm(10)
+    other = Declaration.__new__(Declaration)
+    other._declared = {}
+    assert other.indexes == {}
+in_child(child)
+thread.join()
+"""
+    run(script, tmp_path)

@@ -336,6 +336,45 @@ def test_an_interrupt_while_somebody_listens_or_rings_keeps_nobody_from_ringing(
     assert at > 30
 
 
+def rung_by_two(at: int) -> bool:
+    """Ring a bell, which another thread rings before instruction number *at* of that; False if there are fewer."""
+    bell, count = notifier.Notifier(), 0
+    before = bell.latest
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != notifier.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            count += 1
+            if count == at:
+                sys.settrace(None)
+                early = bell.latest is before
+                bell.ring()
+                if early:
+                    bell.idle = bell.latest, 0.0  # somebody looks
+        return trace
+
+    old = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        bell.ring()
+    finally:
+        sys.settrace(old)
+    assert bell.latest is not bell.idle[0]
+    return count >= at
+
+
+@traces_instructions
+def test_a_ring_counts_also_where_another_thread_rings_between_its_instructions() -> None:
+    """The number of the rings was then that of before, and a worker that heard the bell did not look (Python 3.9)."""
+    at = 1
+    while rung_by_two(at):
+        at += 1
+    assert at > 5
+
+
 @pytest.mark.once
 @traces_instructions
 def test_an_interrupt_while_a_thread_waits_for_a_future_keeps_nobody_from_finishing_it() -> None:

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import signal
+import struct
 import subprocess
 import sys
 import textwrap
@@ -378,3 +379,36 @@ def test_a_process_that_opens_a_database_is_known_to_live_at_each_moment(
     told = translate(lmdb.BadRslotError("mdb_txn_renew"), path=path)
     assert isinstance(told, zlmdb.DiskError)
     assert "took this one for dead" in str(told)
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not HAS_BYTE_LOCKS, reason="a system where the slots of readers may have other sizes")
+@pytest.mark.parametrize("version", ["0.9", "1.0"])
+def test_a_reader_of_a_killed_process_with_the_same_id_is_freed(version: Any, tmp_path: Path) -> None:
+    """As in a container, where the id is often 1. LMDB took the reader for one of this process: the file grew on."""
+    zlmdb.open(tmp_path, Store, lib_version=version).close()
+    program = """
+import sys, lmdb
+env = lmdb.open(sys.argv[1])
+left, living = env.begin(), env.begin()
+print(1, flush=True)
+sys.stdin.read()
+"""
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"1\n"
+    with open(tmp_path / "lock.mdb", "r+b") as file:
+        slots = file.read()
+        assert slots[128 + 8 : 128 + 12] == slots[192 + 8 : 192 + 12] == struct.pack("=i", other.pid)
+        file.seek(128 + 8)
+        file.write(struct.pack("=i", os.getpid()))
+    try:
+        with zlmdb.open(tmp_path, Store) as db:
+            assert [(reader.pid, reader.snapshot is None) for reader in db.readers()] == [
+                (os.getpid(), True),
+                (other.pid, False),
+            ]
+    finally:
+        other.communicate()

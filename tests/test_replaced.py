@@ -7,13 +7,16 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import pytest
 
 import zlmdb
 from tests import workers
+from zlmdb.engines.lmdb import engine
 from zlmdb.operations import backup, temporary
 from zlmdb.systems import HAS_BYTE_LOCKS, fcntl
 
@@ -121,6 +124,32 @@ def test_who_opens_a_file_while_it_is_restored_gets_the_new_one(
     with zlmdb.open(target, Store) as db:
         assert count(db) == int(rows)
         assert db.check().ok
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("program", "rows"), [(OURS, "5"), (OF_LMDB, "4")])
+def test_who_waits_for_a_lock_file_of_lmdb_gets_the_file_that_is_restored(
+    program: str, rows: str, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That file has fewer slots, and what makes it larger must not give up the lock that others wait for."""
+    (target / "lock.mdb").unlink()
+    with lmdb.open(str(target)):
+        pass
+    allocate = engine.allocate_locks
+
+    def slowly(*args: Any) -> None:
+        allocate(*args)
+        time.sleep(0.3)
+
+    other = Other(program, target)
+    meanwhile(monkeypatch, "publish", other.come)
+    monkeypatch.setattr(engine, "allocate_locks", slowly)
+    zlmdb.Database.restore(target.parent / "copy.mdb", target, overwrite=True)
+    assert other.said() == rows
+    with lmdb.open(str(target.parent / "copy.mdb"), subdir=False) as env:
+        restored = env.info()["last_txnid"]
+    with lmdb.open(str(target)) as env:
+        assert env.info()["last_txnid"] == restored + int(rows) - 3
 
 
 @pytest.mark.once

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 from operated import Store, content, data_file, make
 
 import zlmdb
+from zlmdb.engines.lmdb.openable import check_opening
 from zlmdb.engines.lmdb.pages import PageFile
 from zlmdb.engines.lmdb.roots import contradiction
 
@@ -54,6 +58,61 @@ def new(path: Path, version: str, count: int = 20) -> dict[str, dict[Any, Any]]:
             with db.write() as t:
                 t.logins[f"more {n}"] = n
         return content(db)
+
+
+def unfinished(path: Path, version: str) -> Path:
+    """A new database of which LMDB could write the first page only."""
+    with lmdb.open(str(path), lib_version=("0.9", "1.0").index(version)):
+        pass
+    os.truncate(data_file(path), 4096)
+    return path
+
+
+@each_format
+@pytest.mark.parametrize("locked", [True, False])
+def test_a_file_that_could_not_be_finished_is_made_anew(locked: bool, version: str, tmp_path: Path) -> None:
+    """The disk was full, or the process was killed: for ever, the next one said that the file was damaged."""
+    path = unfinished(tmp_path / "db", version)
+    if not locked:
+        (path / "lock.mdb").unlink()
+    with pytest.raises(zlmdb.CorruptDatabase, match="meta page 1 is none"):
+        zlmdb.open(path, Store, readonly=True)
+    assert data_file(path).stat().st_size == 4096
+    make(path, 20)
+    with zlmdb.open(path, Store) as db:
+        assert db.check().ok
+
+
+@each_format
+def test_a_file_that_another_process_makes_just_now_is_left_to_it(version: str, tmp_path: Path) -> None:
+    path = unfinished(tmp_path / "db", version)
+    program = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as lock:
+    fcntl.lockf(lock, fcntl.LOCK_EX, 1, 0)
+    print(1, flush=True)
+    sys.stdin.read()
+"""
+    maker = subprocess.Popen(
+        [sys.executable, "-c", program, str(path / "lock.mdb")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert maker.stdout is not None
+    assert maker.stdout.readline() == b"1\n"
+    try:
+        check_opening(str(data_file(path)), str(path / "lock.mdb"), create=True)
+        assert data_file(path).stat().st_size == 4096
+    finally:
+        maker.communicate()
+    check_opening(str(data_file(path)), str(path / "lock.mdb"), create=True)
+    assert data_file(path).stat().st_size == 0
+
+
+def test_what_is_left_of_a_file_with_commits_is_not_made_anew(tmp_path: Path) -> None:
+    with zlmdb.open(tmp_path, Store):
+        pass
+    os.truncate(data_file(tmp_path), 4096)
+    with pytest.raises(zlmdb.CorruptDatabase, match="meta page 1 is none"):
+        zlmdb.open(tmp_path, Store)
 
 
 def lmdbs_copy(source: Path, target: Path) -> None:

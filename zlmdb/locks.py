@@ -133,3 +133,23 @@ class _Deferring:
 
 undisturbed: AbstractContextManager[Any] = _Deferring() if sys.implementation.name == "pypy" else nullcontext()
 """A block in which no signal handler raises, where the code that it calls could not bear that."""
+
+
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+elif sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
+
+    class cached_property:
+        """As that of `functools`, whose lock a forked child waits for if another thread has it, for ever."""
+
+        def __init__(self, function):
+            self.function, self.__doc__ = function, function.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, instance, owner=None):
+            """The value, which is an attribute from then on: the same one for threads that come at once."""
+            return self if instance is None else instance.__dict__.setdefault(self.name, self.function(instance))

@@ -19,6 +19,9 @@ class Notifier:
     Begin to listen, then look, then wait: a ring that comes after the look is heard.
     """
 
+    latest: object
+    """A new one for each ring: a number that two threads count at once may come twice."""
+
     def __init__(self) -> None:
         self._reset()
         _bells.add(self)
@@ -26,17 +29,21 @@ class Notifier:
     def _reset(self) -> None:
         # Without a lock: an interrupt may come as a lock is let go, and then whoever rings would wait for ever.
         self._listening: dict[object, Callable[[], object]] = {}  # each step with it is one call
-        self.rings = 0
-        self.idle: tuple[int, float] = -1, 0.0
-        """After how many rings somebody has looked and found nothing, and until when that holds."""
+        self.rung()
+        self.idle: tuple[object, float] = None, 0.0
+        """After which ring somebody has looked and found nothing, and until when that holds."""
         self.claims: dict[object, float] = {}
         """Since when threads and tasks of this process have been about to take what it rang for."""
         self.missed = False
         """Whether somebody has left something to them, and is to look again if they leave something."""
 
+    def rung(self) -> None:
+        """It rings, or is heard by other means: nobody has looked since then."""
+        self.latest = object()
+
     def ring(self) -> None:
         """Wake all who listen."""
-        self.rings += 1  # first: who is woken compares it
+        self.rung()  # first: who is woken compares it
         if self._listening:
             for wake in list(self._listening.values()):
                 wake()

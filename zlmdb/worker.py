@@ -300,13 +300,13 @@ class Worker(Generic[T]):
         notifier = bell.notifier
         if notifier.claims:
             notifier.missed = True
-        rings = notifier.rings
+        latest = notifier.latest
         known, until = notifier.idle
-        if heard and known == rings and until > monotonic():
+        if heard and known is latest and until > monotonic():
             return until - monotonic()
         pause, _ = self._look()
         if pause != 0:
-            notifier.idle = rings, monotonic() + (PATIENCE if pause is None else min(pause, PATIENCE))
+            notifier.idle = latest, monotonic() + (PATIENCE if pause is None else min(pause, PATIENCE))
         return pause
 
 

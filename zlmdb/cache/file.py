@@ -26,7 +26,7 @@ from ..systems import fcntl, flush
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
 _TOO_MANY = (errno.EMFILE, errno.ENFILE)  # open files, which says nothing of the one that is to be opened
-_guards: WeakSet[IO[bytes]] = WeakSet()  # of the blocks that only one user is in
+_locked: WeakSet[IO[bytes]] = WeakSet()  # what this process has open, and may have locked
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
 
 
@@ -136,14 +136,15 @@ class CacheFile:
         )
 
     def _open_users(self) -> IO[bytes]:
-        return open(os.path.join(self._path, "users"), "ab")  # held while in use
+        # Held while in use. Without a buffer, whose lock may be taken in a child: see `_leave`.
+        users = open(os.path.join(self._path, "users"), "ab", buffering=0)  # noqa: SIM115 - it stays open
+        _locked.add(users)
+        return users
 
     def after_fork(self) -> None:
         """In the child: use the file in its own name. What it inherited ends with its parent."""
-        inherited = self._users
-        if inherited is None or fcntl is None:
+        if self._users is None or fcntl is None:
             return
-        inherited.close()  # first: the parent may have an exclusive lock by it, which would stay
         self._users = users = self._open_users()
         with self._alone():
             self._lock(users, exclusive=False)
@@ -187,13 +188,13 @@ class CacheFile:
     @contextmanager
     def _alone(self) -> Generator[None, None, None]:
         """A block that one user at a time is in."""
-        with open(self._guard, "ab") as guard:
-            _guards.add(guard)
+        with open(self._guard, "ab", buffering=0) as guard:
+            _locked.add(guard)
             try:
                 self._lock(guard, exclusive=True)
                 yield
             finally:
-                _guards.discard(guard)
+                _locked.discard(guard)
                 self._unlock(guard)
 
     @staticmethod
@@ -253,11 +254,11 @@ class CacheFile:
                 os.close(directory)
 
 
-def _leave_guards() -> None:
-    """In the child of a fork: where the parent is killed in such a block, the child must keep out nobody."""
-    for guard in list(_guards):
-        guard.close()
+def _leave() -> None:
+    """In the child of a fork: where the parent is killed while it has a lock, the child must keep out nobody."""
+    for file in list(_locked):
+        file.close()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_guards)  # before what waits for a guard there: see `after_fork`
+    os.register_at_fork(after_in_child=_leave)  # before what waits for a lock there: see `after_fork`

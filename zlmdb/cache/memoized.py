@@ -48,8 +48,8 @@ class _Flight:
     """A *key* whose value a thread or a task computes, and for which others wait; *result*: its value, or `AGAIN`.
 
     It lives as long as the call that computes it, which alone refers to it: however that call ends, the others go on.
-    They do, too, when it has computed for *patience* seconds: *since* is when it began, or has last looked whether it
-    may. *waits*: for how long its own call waits for another one.
+    They do, too, when it has computed for *patience* seconds: *since* is when it became the first, or has last looked
+    whether it may compute. *waits*: for how long its own call waits for another one.
     """
 
     __slots__ = (
@@ -79,6 +79,7 @@ class _Flight:
         That is `_OWN` if it is this caller itself who computes it, further up.
         """
         while True:
+            self.since = monotonic()  # it may have waited for others, who took longer than their time
             first = self._flights.setdefault(self._key, self.me)
             if first is self.me:
                 return None
@@ -105,7 +106,7 @@ class _Flight:
         """How long to wait before each look for what another process computes. *result* then is that, or `AGAIN`."""
         pause = _FIRST_LOOK
         while True:
-            there, value = self._cache._begin(self._key, lock)
+            there, value = self._cache._begin(self._key, lock, self.me)
             self.since = monotonic()
             if there:
                 self.result = value
@@ -122,6 +123,16 @@ class _Flight:
     def _forget(self, flight: ReferenceType[_Flight]) -> None:
         if self._flights.get(self._key) is flight:
             self._flights.pop(self._key, None)
+
+
+Call = ReferenceType[_Flight]
+"""A call that computes a value: `_Flight.me`, which is all that may outlive it."""
+
+
+def has_ended(call: Call) -> bool:
+    """Whether *call* has ended, however it did."""
+    flight = call()
+    return flight is None or flight.future.done()
 
 
 def _in_time(future: Future[Any], seconds: float) -> Any:
@@ -264,7 +275,7 @@ def _computing(
             return value
         if cache._inside():
             value = function(*args, **kwargs)
-            cache._end(found, value, expire, tag)
+            cache._end(found, value, expire, tag, None)
             return value
         flight = _Flight(cache, found, patience)
         while (first := flight.take_off()) is not None:
@@ -278,11 +289,11 @@ def _computing(
                 time.sleep(pause)
             if flight.result is AGAIN:
                 value = function(*args, **kwargs)
-                cache._end(found, value, expire, tag)
+                cache._end(found, value, expire, tag, flight.me)
                 flight.result = value
             return flight.result
         except BaseException:  # an interrupt as it began included
-            cache._give_up(found)
+            cache._give_up(found, flight.me)
             raise
         finally:
             flight.land()
@@ -304,7 +315,7 @@ def _computing_in_tasks(
             return value
         if cache._inside():
             value = await function(*args, **kwargs)
-            cache._end(found, value, expire, tag)
+            cache._end(found, value, expire, tag, None)
             return value
         flight = _Flight(cache, found, patience)
         while (first := flight.take_off()) is not None:
@@ -318,11 +329,11 @@ def _computing_in_tasks(
                 await asyncio.sleep(pause)
             if flight.result is AGAIN:
                 value = await function(*args, **kwargs)
-                cache._end(found, value, expire, tag)
+                cache._end(found, value, expire, tag, flight.me)
                 flight.result = value
             return flight.result
         except BaseException:  # an interrupt as it began included
-            cache._give_up(found)
+            cache._give_up(found, flight.me)
             raise
         finally:
             flight.land()

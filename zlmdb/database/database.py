@@ -7,13 +7,14 @@ import sys
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
 from ..directories import advising
 from ..engines import registry
+from ..locks import cached_property
 from ..missingattributes import say_more, tell
 from ..numeric import checked_seconds
 from ..operations.methods import Operations

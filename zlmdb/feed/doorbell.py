@@ -77,7 +77,8 @@ class Doorbell:
 
             def wait_for_pipe(seconds: Optional[float]) -> bool:
                 heard = pipe.wait(seconds)
-                self._bell.rings += heard  # which may be the ring of another process
+                if heard:  # perhaps the ring of another process
+                    self._bell.rung()
                 return heard
 
             try:

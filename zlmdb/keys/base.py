@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from struct import Struct
 from types import FunctionType
 from typing import Any, Callable, Generic, NoReturn, Optional, TypeVar, Union
 
 from ..errors import DecodeError, EncodeError
 from ..handlers import let_through
+from ..locks import cached_property
 from ..namedtuples import NamedTuple
 from ..shown import shortened, show
 

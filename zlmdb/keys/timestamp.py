@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from ..locks import cached_property
 from .base import Data, Inline, KeyCodec
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Callable, Optional
 
 from ..errors import EncodeError
+from ..locks import cached_property
 from ..shown import shortened
 from .base import TOP, Data, KeyCodec, after, source_of
 from .generate import make_decoder, make_encoder, make_reader

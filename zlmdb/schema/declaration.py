@@ -6,11 +6,11 @@ A declaration does not depend on a file. It is computed once for a schema class.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar, get_args, get_origin
 
 from .. import errors
 from ..keys import KeyCodec, key_codec
+from ..locks import cached_property
 from ..namedtuples import NamedTuple
 from ..shown import shortened
 from ..tables.indexstorage import IndexStorage

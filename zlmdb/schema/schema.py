@@ -310,7 +310,7 @@ def _of_schema(tables: Schema, name: str) -> str:
     if hasattr(Transaction, name) and not (storages and name in OF_TRANSACTIONS):
         advice = f"the transaction has it: t.txn.{name}"
     elif storages:
-        known = [one for one in storages if one.isidentifier()]  # and no part of a table of several values
+        known = [one for one in list(storages) if one.isidentifier()]  # and no part of a table of several values
         advice = of_transaction(name, known[0], Table) or nearest(name, known)
     elif type(tables) is Schema:  # the database is open without one
         return has_no(tables, name, f"without a schema, a table of the file is t[{name!r}]; sorted(t) lists them")
@@ -353,8 +353,9 @@ _GET_UNIT: Any = vars(Schema)["_unit"].__get__
 
 def names(storages: Mapping[str, Any], txn: Transaction) -> list[str]:
     """The declared names, then those of the other tables of the file."""
-    declared = {storage.name for _, storage in storages.values()}
-    shown = [name for name, (cls, _) in storages.items() if not cls._part or name.isidentifier()]
+    listed = list(storages.items())  # another thread may make tables meanwhile
+    declared = {storage.name for _, (_, storage) in listed}
+    shown = [name for name, (cls, _) in listed if not cls._part or name.isidentifier()]
     return [*shown, *(table for table in tables(txn._store) if table not in declared)]
 
 

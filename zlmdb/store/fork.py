@@ -8,11 +8,13 @@ import threading
 import time
 import weakref
 from types import FrameType
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
+from .. import locks
 from ..engines import Transaction
 from ..handlers import OURS
 from ..locks import monotonic
+from . import processlock
 from .environment import OpenEnvironment
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ environments: weakref.WeakSet[OpenEnvironment] = weakref.WeakSet()
 
 _held: list[Transaction] = []
 _entered: list[Gate] = []
-
+_locked: list[Any] = []
 
 _PATIENCE = 1.0  # seconds for other threads to import what they are importing
 _PAUSE = 0.001
@@ -37,7 +39,8 @@ def _imports(frame: Optional[FrameType]) -> bool:
         name = frame.f_code.co_filename
         if name.startswith(OURS) and (importing or frame.f_code.co_name == "<module>"):
             return True
-        importing = name.startswith("<frozen importlib")
+        # There may be others between, as `importlib.import_module`, or what opens a file with an encoding.
+        importing = importing or name.startswith("<frozen importlib")
         frame = frame.f_back
     return False
 
@@ -61,11 +64,15 @@ def _before_fork() -> None:
                 one.gate.enter(_held)
                 _entered.append(one.gate)
             _held.extend(one.engine.before_fork(env))
+    if processlock.opening.acquire(timeout=_PATIENCE):
+        _locked.append(processlock.opening)
     if threading.active_count() > 1:
         _wait_for_imports()  # again: others have gone on meanwhile
 
 
 def _after_in_parent() -> None:
+    while _locked:
+        _locked.pop().release()
     while _held:
         _held.pop().abort()
     while _entered:
@@ -77,6 +84,8 @@ def _after_in_child() -> None:
         one.in_child()
     _held.clear()
     _entered.clear()
+    _locked.clear()
+    processlock.opening = locks.rlock()
 
 
 if hasattr(os, "register_at_fork"):

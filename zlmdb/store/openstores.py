@@ -68,8 +68,24 @@ class Opening(NamedTuple):
         return registry.engine(self.path, self.options, create=self.create)
 
 
+_FORK_PATIENCE = 1.0  # seconds for other threads to open or close what they are opening or closing
+_held: list[Any] = []
+
+
+def _before_fork() -> None:
+    """Wait for other threads: what is half open is unknown to the child, which could neither use it nor open it."""
+    if lock.acquire(timeout=_FORK_PATIENCE):
+        _held.append(lock)
+
+
+def _in_parent() -> None:
+    while _held:
+        _held.pop().release()
+
+
 def _in_child() -> None:
     """In a forked child: replace locks that another thread of the parent may have held."""
+    _held.clear()
     global lock, sharing
     lock, sharing = locks.rlock(), locks.rlock()
     _replaced.clear()
@@ -79,7 +95,7 @@ def _in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 def checked_options(path: Optional[str], *, maxsize: Optional[int], **others: Any) -> Options:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Optional
 
-from .. import errors
+from .. import errors, locks
 from ..handlers import close_files
 from ..locks import monotonic as _clock
 from ..log import log
@@ -36,6 +36,13 @@ _LOOKS = 30
 
 _NEVER = float("inf")
 _LOOK_AGAIN = 1.0  # seconds after which a process looks whether it is alone; most that open a file write only once
+
+
+opening = locks.rlock()
+"""Held while a lock file is opened, and mapped, which opens it once more.
+
+A fork waits for that: the child could not close what it does not know of, and a lock of the parent would outlive it.
+"""
 
 
 class ProcessLock:
@@ -103,7 +110,7 @@ class ProcessLock:
     def _try_alone(self, file: int) -> None:
         """If there is no other process, do without the lock on the file from now on."""
         if self._name is None:
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError), opening:
                 self._name = lockfile.make_room(file)
         if self._name is not None and lockfile.be_alone(file, self._name):
             self._sign(file)
@@ -162,7 +169,8 @@ class ProcessLock:
         with suppress(OSError, ValueError):  # on a full disk, others do not learn who holds it
             write_at(file, self._signature, 0)
             if self._name is None:
-                self._name = lockfile.make_room(file)
+                with opening:
+                    self._name = lockfile.make_room(file)
 
     def _open(self, path: str) -> int:
         if self._opened:  # an interrupt has left it
@@ -172,7 +180,8 @@ class ProcessLock:
             with suppress(OSError):
                 mode &= os.stat(self._like).st_mode | 0o600
         try:
-            self._opened.extend(map(os.open, (path,), (_TO_LOCK,), (mode,)))
+            with opening:
+                self._opened.extend(map(os.open, (path,), (_TO_LOCK,), (mode,)))
         except OSError as error:
             ours = errors.ReadonlyDatabase if error.errno in _READ_ONLY else errors.DiskError
             raise ours(

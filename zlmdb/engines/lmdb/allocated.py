@@ -13,6 +13,7 @@ from typing import Any, Optional
 
 from ... import errors
 from ...directories import NO_ROOM
+from ...handlers import close_files
 from ...systems import EXCLUSIVE, GET_LOCK, HAS_BYTE_LOCKS, UNLOCKED, lock_byte
 
 _READER, _HEAD = 64, 128  # bytes of the lock file on 64-bit systems; where they are more, the rest stays a hole
@@ -43,10 +44,13 @@ def _is_open(lock: int) -> bool:
     return HAS_BYTE_LOCKS and lock_byte(lock, EXCLUSIVE, IN_USE, GET_LOCK) != UNLOCKED
 
 
-def allocate_locks(lock: str, readers: int, mode: int) -> None:
-    """Allocate the lock file *lock* for so many *readers*, made with *mode*; nobody in this process has it open.
+def allocate_locks(lock: str, readers: int, mode: int, kept: Optional[list[int]] = None) -> None:
+    """Allocate the lock file *lock* for so many *readers*, made with *mode*; no environment of this process has it.
 
-    On a full disk its first page must do, which an existing file has. Raises `DiskError` if it has not.
+    Its descriptor is added to *kept*, if that is given: to close it would end the locks that this process has on it
+    while it replaces the data file, and a program of LMDB that waits for them would come in.
+
+    On a full disk the first page must do, which an existing file has. Raises `DiskError` if it has not.
     """
     if not hasattr(os, "posix_fallocate"):  # as on Windows, which makes no holes
         return
@@ -61,11 +65,13 @@ def allocate_locks(lock: str, readers: int, mode: int) -> None:
         pass
     except OSError:  # opening the database says what is wrong
         return
+    opened = list[int]() if kept is None else kept
     try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, mode)
+        opened.extend(map(os.open, (lock,), (os.O_RDWR | os.O_CREAT,), (mode,)))  # in one step, as it is closed
     except OSError:  # opening the database says what is wrong
         return
     try:
+        descriptor = opened[-1]
         if found is not None and _is_open(descriptor):
             size = found.st_size
         with suppress(OSError):
@@ -76,4 +82,5 @@ def allocate_locks(lock: str, readers: int, mode: int) -> None:
         if error.errno in NO_ROOM:
             raise errors.DiskError(f"no room on the disk for the lock file {lock!r}: {error}", path=lock) from error
     finally:
-        os.close(descriptor)
+        if kept is None:
+            close_files(opened)

@@ -50,7 +50,6 @@ _local: dict[str, bool] = {}  # by path, whose file was looked at: whether it is
 
 _KEY_SIZES = {"0.9": 511, "1.0": 1978}  # of a file of either format, as py-lmdb builds LMDB
 _SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
-
 SPARE_READERS = 8
 
 # Where LMDB is called through cffi (PyPy), the read transaction that opens a handle in a read-only environment is kept
@@ -277,13 +276,14 @@ class LmdbEngine:
         while True:
             try:
                 if shows:
-                    self._present = presence.enter(self.file, self.lock_file)
-                    allocate_locks(self.lock_file, keywords["max_readers"], keywords.get("mode", 0o644) & 0o666)
+                    self._present = present = presence.enter(self.file, self.lock_file)
+                    mode, kept = keywords.get("mode", 0o644) & 0o666, None if present is None else present.opened
+                    allocate_locks(self.lock_file, keywords["max_readers"], mode, kept)
                 env = self._patient(keywords)
                 if shows:
                     self._present = presence.share(env, self.file, self.lock_file, self._present)
                 return env
-            except (lmdb.MapResizedError, presence.Replaced):  # another process did that in just this moment
+            except (lmdb.MapResizedError, presence.OpenAgain):  # another process did that in just this moment
                 self.closed()
                 limit = self.options.maxsize
                 self._size = mapsize.growable(self.file) if limit is None else self._limited_size(limit)

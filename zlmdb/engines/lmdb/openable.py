@@ -6,13 +6,16 @@ import errno
 import os
 import struct
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import takewhile
 from typing import BinaryIO
 
 from ... import errors
+from ...systems import fcntl
 from .access import open_to_read
+from .allocated import IN_USE
 from .nodes import Damage, Node, Nodes
-from .pages import BEYOND, BIG, BRANCH, U64, PageFile
+from .pages import BEYOND, BIG, BRANCH, FIRST_PAGE, NO_PAGE, U64, PageFile
 from .roots import contradiction
 
 _TRIES = 5  # to read the list of free pages, while others write
@@ -21,7 +24,8 @@ _TRIES = 5  # to read the list of free pages, while others write
 def check_opening(path: str, lock: str, create: bool) -> int:
     """The number of entries of the main database.
 
-    Raise `InvalidDatabase` for a file that is not LMDB's and has no *lock* file; an empty one is, if *create*.
+    Raise `InvalidDatabase` for a file that is not LMDB's and has no *lock* file; an empty one is, if *create*. So is
+    one that LMDB could not finish, which is emptied.
 
     Raise `CorruptDatabase` for a file on which LMDB would crash, or go on from a state that is not the last one.
 
@@ -38,6 +42,9 @@ def check_opening(path: str, lock: str, create: bool) -> int:
             if os.path.exists(lock) or (create and not os.fstat(data.fileno()).st_size):
                 return 0
             raise
+        if create and file.size < FIRST_PAGE * file.page_size and fcntl is not None and _is_unfinished(file):
+            _empty(path, lock)
+            return 0
         wrong = contradiction(file)
         if wrong is not None:
             raise errors.CorruptDatabase(
@@ -46,6 +53,25 @@ def check_opening(path: str, lock: str, create: bool) -> int:
             )
         _check_length(data, file)
         return file.metas[0].main.entries
+
+
+def _is_unfinished(file: PageFile) -> bool:
+    """Whether LMDB made the file, and wrote the first of its two pages only: the disk was full, or it was killed."""
+    meta, least = file.metas[0], FIRST_PAGE * file.page_size
+    return file.size < least and not meta.txnid and meta.main.root == meta.free.root == NO_PAGE
+
+
+def _empty(path: str, lock: str) -> None:
+    """Let LMDB make the unfinished data file anew, unless another process makes it just now: that locks *lock*."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, os.stat(path).st_mode & 0o666 | 0o600)
+    try:
+        with suppress(OSError, errors.InvalidDatabase):  # it is locked; or it was emptied by another process
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, IN_USE)
+            with open_to_read(path) as data:
+                if _is_unfinished(PageFile(data, path)):
+                    os.truncate(path, 0)
+    finally:
+        os.close(descriptor)
 
 
 def check_length(path: str) -> None:

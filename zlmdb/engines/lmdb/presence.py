@@ -35,8 +35,12 @@ from .allocated import IN_USE
 _PAUSES = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0)  # seconds: so long others may take to make the lock file, or to close
 
 
-class Replaced(Exception):
-    """Another process has replaced the data file since `enter`: LMDB may have opened either of the two."""
+class OpenAgain(Exception):
+    """The environment is closed, and is to be opened again, from `enter` on.
+
+    Another process has replaced the data file since then, and LMDB may have opened either of the two. Or a killed
+    process that had the id of this one, as in a container, had left readers.
+    """
 
 
 class Present:
@@ -146,7 +150,7 @@ def _is_shut(lock: str) -> bool:
 def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present]) -> Optional[Present]:
     """LMDB has opened *env*; *present* is what `enter` has returned, as is what this returns.
 
-    Closes *env* and raises `Replaced` where it may have another file.
+    Raises `OpenAgain`.
     """
     if fcntl is None:
         return None
@@ -154,10 +158,15 @@ def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present
         if present is None:  # of a new file
             present = Present(file)
         if HAS_BYTE_LOCKS:
-            with suppress(lmdb.Error):
+            number = os.getpid()
+            with suppress(lmdb.Error):  # perhaps another process has this id, in another PID namespace
                 env.begin().abort()  # with its first reader LMDB locks the second byte, which must come before
+                if env.readers().count(f"{number:10d} ") > 1:
+                    # LMDB takes all of them for readers of this process: the file would grow for as long as that lives.
+                    env.close()  # it frees them
+                    raise OpenAgain
             present.opened.extend(map(os.open, (lock,), (os.O_RDONLY,)))
-            file_lock, number = present.opened[-1], os.getpid()
+            file_lock = present.opened[-1]
             lock_byte(file_lock, SHARED, IN_USE)
             # LMDB's own lock would be in the way. It is made a shared one, in one step: without any, the next process
             # that clears the readers would free the slot of this one, and might take it
@@ -167,7 +176,7 @@ def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present
         with suppress(FileNotFoundError):  # it was removed, as `check_file` tells
             if not os.path.samestat(os.fstat(present.descriptor), os.stat(file)):
                 env.close()
-                raise Replaced
+                raise OpenAgain
         try:
             fcntl.flock(present.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
