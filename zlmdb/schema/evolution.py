@@ -247,7 +247,7 @@ def _lists_values(kind: Type) -> bool:
 
 def _read_where_absent(kind: Type) -> Any:
     """What FlatBuffers read where a field of one of some integers is absent, and has no default of its own."""
-    values = kind[1:]
+    values: Sequence[Any] = kind[1:]
     return 0 if kind[0] == "flags" or 0 in values or not values else min(values)
 
 
