@@ -116,7 +116,7 @@ def test_the_first_use_of_a_table_compiles_what_reads_it_and_writes_by_the_gener
     Three of these calls prepare what makes the blocks after the first one shorter.
     """
     if sys.version_info < (3, 11) and work == "query":
-        calls += 19  # what counts keeps the variables of the read before, so that its table is bound anew
+        calls += 23  # what counts keeps the table of the read before, which is parted with, and bound anew
     if sys.version_info < (3, 12) and work == "write":
         calls += 1  # the class of a cached property, which later is the one of the library
     assert counts[work][0] <= calls

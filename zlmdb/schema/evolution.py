@@ -245,9 +245,9 @@ def _lists_values(kind: Type) -> bool:
     return kind[0] in VALUES or (kind[0] == "stored as" and kind[1][0] in VALUES)
 
 
-def _read_where_absent(kind: Type) -> Any:
+def _read_where_absent(kind: Sequence[Any]) -> Any:
     """What FlatBuffers read where a field of one of some integers is absent, and has no default of its own."""
-    values: Sequence[Any] = kind[1:]
+    values = kind[1:]
     return 0 if kind[0] == "flags" or 0 in values or not values else min(values)
 
 
