@@ -29,24 +29,28 @@ _locked: list[Any] = []
 
 _PATIENCE = 1.0  # seconds for other threads to import what they are importing
 _PAUSE = 0.001
+_CFFI = os.path.join("cffi", "api.py")  # by which PyPy calls LMDB: it has a lock while it makes a type of C
 _current_frames = sys._current_frames  # it has no other name
 
 
 def _imports(frame: Optional[FrameType]) -> bool:
-    """Whether the thread of *frame* imports something of zlmdb, or for zlmdb."""
+    """Whether the thread of *frame* imports something of zlmdb, or for zlmdb; or has cffi make a type of C for that."""
     importing = False
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith(OURS) and (importing or frame.f_code.co_name == "<module>"):
             return True
         # There may be others between, as `importlib.import_module`, or what opens a file with an encoding.
-        importing = importing or name.startswith("<frozen importlib")
+        importing = importing or name.startswith("<frozen importlib") or name.endswith(_CFFI)
         frame = frame.f_back
     return False
 
 
 def _wait_for_imports() -> None:
-    """Python's lock of a module outlives the thread that has it in the child, which would wait for that for ever."""
+    """Python's lock of a module outlives the thread that has it in the child, which would wait for that for ever.
+
+    So does that of cffi, which makes each type when it is first used.
+    """
     me, end = threading.get_ident(), monotonic() + _PATIENCE
     while any([thread != me and _imports(frame) for thread, frame in _current_frames().items()]):
         if monotonic() > end:
