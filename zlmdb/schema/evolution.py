@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
-from ..values.description import VALUES, Description, Type, spelled
+from ..values.description import VALUES, Description, Type, number_where_absent, spelled
 
 if TYPE_CHECKING:
     from ..values.fields import Fields
@@ -82,7 +82,8 @@ class Relation:
             return old == new
         if new[0] == "stored as" and _lists_values(new) and old[2] == new[2]:
             # Other writers of FlatBuffers leave out a number that is the default.
-            return _read_where_absent(old[1]) == _read_where_absent(new[1]) and self._one_of(old[1], new[1], path, True)
+            absent = {number_where_absent(kind[1:], kind[0] == "flags") for kind in (old[1], new[1])}
+            return len(absent) == 1 and self._one_of(old[1], new[1], path, same_width=True)
         return all([self._fits(one, other, f"{path}[]") for one, other in zip(old[1:], new[1:])])
 
     def _one_of(self, old: Type, new: list[Any], path: str, same_width: bool = False) -> bool:
@@ -243,12 +244,6 @@ def may_read(stored: Type, wanted: Type) -> bool:
 def _lists_values(kind: Type) -> bool:
     """Whether it is one of some values, perhaps with a width."""
     return kind[0] in VALUES or (kind[0] == "stored as" and kind[1][0] in VALUES)
-
-
-def _read_where_absent(kind: Sequence[Any]) -> Any:
-    """What FlatBuffers read where a field of one of some integers is absent, and has no default of its own."""
-    values = kind[1:]
-    return 0 if kind[0] == "flags" or 0 in values or not values else min(values)
 
 
 def _is_open(kind: Type) -> bool:

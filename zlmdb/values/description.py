@@ -12,7 +12,7 @@ of FlatBuffers never changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
 from .base import is_a
@@ -28,6 +28,11 @@ _DEEPEST = 100  # levels of a recorded type
 
 VALUES = ("one of", "flags")
 """Words before plain values, where others are before types."""
+
+
+def number_where_absent(values: Sequence[int], flags: bool) -> int:
+    """What FlatBuffers read where a field of an Enum of these *values* is absent, and has no default of its own."""
+    return 0 if flags or 0 in values else min(values)
 
 
 def format_of(codec: str) -> Optional[str]:

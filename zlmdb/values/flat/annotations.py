@@ -25,6 +25,7 @@ from ..annotations import (
     unresolved,
 )
 from ..base import is_a, is_free, typename
+from ..description import number_where_absent
 from ..modelclasses import Member, ModelClass, is_bare, model_class
 from ..pydantics import hints_of, is_pydantic
 from . import runtime
@@ -230,7 +231,7 @@ class AnnotationReader:
             fits = all(-(2**31) <= value < 2**31 for value in values)
             chosen = width or (I32 if fits else I64)
             load = f"{name}($)" if issubclass(cls, enum.Flag) else f"{known}[$]"
-            zero = 0 if 0 in values or issubclass(cls, enum.Flag) else min(values)
+            zero = number_where_absent(values, issubclass(cls, enum.Flag))
             node = Scalar(label, chosen, f"type($) is {name}", "$._value_", load, zero=zero)
             if not issubclass(cls, enum.Flag):  # a combination of flags is no member
                 node.fbs = self.type_name(cls.__name__)
