@@ -697,6 +697,27 @@ child_of_a_killed_one(works)
 
 
 @pytest.mark.once
+def test_a_child_holds_no_lock_of_a_parent_that_was_killed_as_it_opened_a_database_anew(tmp_path: Path) -> None:
+    """As after a copy had taken its place. The child would have had it open, too, as far as others see."""
+    script = """
+from zlmdb.engines.lmdb import presence
+db = zlmdb.open(path, Store)
+def works():
+    presence.share = slow(presence.share, 0.3)
+    db.compact()
+    time.sleep(60)
+child_of_a_killed_one(works)
+"""
+    zlmdb.open(tmp_path / "db", zlmdb.Schema).close()
+    process = killed(script, tmp_path)
+    try:
+        with zlmdb.open(tmp_path / "db", zlmdb.Schema) as db:
+            db.compact()  # of one that nobody else has open
+    finally:
+        process.communicate()
+
+
+@pytest.mark.once
 def test_a_child_keeps_nobody_out_of_a_cache_that_its_killed_parent_was_opening(tmp_path: Path) -> None:
     """It has the only user's lock while it marks the cache."""
     script = """

@@ -50,7 +50,7 @@ ROWS = [
         "numeric",
         "reserved",
     ],
-    ["directories", "engines.environment", "engines.damaged"],
+    ["directories", "lockedfiles", "engines.environment", "engines.damaged"],
     ["engines.engine"],
     ["engines"],
     ["engines.lmdb", "engines.memory"],

@@ -15,10 +15,10 @@ import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import IO, Any, NoReturn, Optional
-from weakref import WeakSet
 
 from .. import Database, DiskError, Error, InvalidDatabase
 from ..directories import NO_ROOM, make_directory
+from ..lockedfiles import close_in_child
 from ..shown import shortened
 from ..store.lockfile import NO_LOCKS
 from ..systems import fcntl, flush
@@ -26,7 +26,6 @@ from ..systems import fcntl, flush
 _CLEAN = "clean"
 _OWN = frozenset(("data.mdb", "data.mdb-waiting", "lock.mdb", "writer.lock"))  # what the directory of the file holds
 _TOO_MANY = (errno.EMFILE, errno.ENFILE)  # open files, which says nothing of the one that is to be opened
-_locked: WeakSet[IO[bytes]] = WeakSet()  # what this process has open, and may have locked
 _SAME_BOOT = 120  # seconds by which the time of one boot may seem to move, where the system does not name boots
 
 
@@ -136,9 +135,9 @@ class CacheFile:
         )
 
     def _open_users(self) -> IO[bytes]:
-        # Held while in use. Without a buffer, whose lock may be taken in a child: see `_leave`.
+        # Held while in use. Without a buffer, whose lock may be taken in a child: see `lockedfiles`.
         users = open(os.path.join(self._path, "users"), "ab", buffering=0)  # noqa: SIM115 - it stays open
-        _locked.add(users)
+        close_in_child(users)
         return users
 
     def after_fork(self) -> None:
@@ -189,12 +188,11 @@ class CacheFile:
     def _alone(self) -> Generator[None, None, None]:
         """A block that one user at a time is in."""
         with open(self._guard, "ab", buffering=0) as guard:
-            _locked.add(guard)
+            close_in_child(guard)
             try:
                 self._lock(guard, exclusive=True)
                 yield
             finally:
-                _locked.discard(guard)
                 self._unlock(guard)
 
     @staticmethod
@@ -252,13 +250,3 @@ class CacheFile:
                 flush(directory)
             finally:
                 os.close(directory)
-
-
-def _leave() -> None:
-    """In the child of a fork: where the parent is killed while it has a lock, the child must keep out nobody."""
-    for file in list(_locked):
-        file.close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave)  # before what waits for a lock there: see `after_fork`

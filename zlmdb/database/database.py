@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union
 
 from .. import errors
-from ..directories import advising
 from ..engines import registry
 from ..locks import cached_property
 from ..missingattributes import say_more, tell
@@ -222,26 +221,11 @@ class Database(Calls[S_co], Attaching, Settings, Operations, Generic[S_co]):
         """Delete the database at *dbpath*, a directory or a file, with its content; do nothing if it does not exist.
 
         Of a link to a directory, the content is deleted. Raises `InvalidDatabase` if a directory has files, and none
-        of a database.
+        of a database; `DatabaseInUse` if other programs make files there all the time.
         """
-        import shutil  # late, like tempfile
+        from ..operations.deletion import delete  # late: it takes `shutil`
 
-        path = os.fspath(dbpath)
-        if os.path.isdir(path) and os.listdir(path) and not any(map(os.path.exists, registry.engine(path).files())):
-            raise errors.InvalidDatabase(
-                f"the directory {path!r} has other files, and no database: nothing was deleted; give the path of a "
-                f"database, or delete the directory with shutil.rmtree()",
-                path=path,
-            )
-        with advising(path):
-            if os.path.islink(path) and os.path.isdir(path):
-                with os.scandir(path) as entries:
-                    for entry in list(entries):
-                        shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.remove(entry)
-            elif os.path.isdir(path):
-                shutil.rmtree(path)
-            elif os.path.exists(path):
-                os.remove(path)
+        delete(os.fspath(dbpath))
 
     def close(self, *, timeout: Optional[float] = None) -> None:
         """Close the database; closing the last one of a file closes its environment. Closing twice does nothing.

@@ -20,6 +20,7 @@ from .. import errors, systems
 from ..database.state import StrPath
 from ..directories import advising, make_directory
 from ..engines import Engine, registry
+from ..lockedfiles import LockedFile
 from ..namedtuples import NamedTuple
 from ..store import openstores
 from ..store.lockfile import NO_LOCKS, without_locks
@@ -434,14 +435,14 @@ def _data_file_alone(path: Optional[str]) -> Generator[None, None, None]:
         yield
         return
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        file = LockedFile(path)
     except OSError:  # there is none, or it is none of this user
         yield
         return
-    try:
+    with file:
         for pause in (*_PAUSES, None):
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
                 if pause is None:
@@ -450,8 +451,6 @@ def _data_file_alone(path: Optional[str]) -> Generator[None, None, None]:
             except OSError:  # a file system without locks
                 break
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

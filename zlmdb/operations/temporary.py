@@ -18,6 +18,7 @@ from functools import partial
 
 from .. import errors
 from ..directories import NO_ROOM, advising
+from ..lockedfiles import LockedFile
 from ..systems import fcntl, keep_standard_streams, posix
 
 _NAME = r"\d+\.[0-9a-f]{8}\.tmp"
@@ -100,26 +101,24 @@ def _locked(directory: str, stem: str, make: Callable[[str], None]) -> Generator
             yield path
             return
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            file = LockedFile(path)
         except FileNotFoundError:  # another copy has taken it for one that a killed process has left
             continue
         except BaseException:  # of those, this process has too many
             with suppress(OSError):
                 os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
             raise
-        try:
+        with file:
             # Shared: it may become an open database before its end.
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                fcntl.flock(file.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:  # another copy is about to remove it
                 continue
             except OSError:  # a file system without locks
                 pass
-            if _is(path, descriptor):  # else another copy has removed it before it was locked
+            if _is(path, file.descriptor):  # else another copy has removed it before it was locked
                 yield path
                 return
-        finally:
-            os.close(descriptor)
 
 
 def _refuse(directory: str, error: OSError) -> None:
@@ -157,10 +156,7 @@ def _remove(path: str) -> None:
     found = os.lstat(path)
     if found.st_uid != posix.geteuid() or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         return
-    descriptor = os.open(path, os.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is(path, descriptor):
+    with LockedFile(path, os.O_RDONLY | posix.O_NOFOLLOW | posix.O_NONBLOCK) as file:
+        fcntl.flock(file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is(path, file.descriptor):
             shutil.rmtree(path) if stat.S_ISDIR(found.st_mode) else os.unlink(path)
-    finally:
-        os.close(descriptor)

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import suppress
 from typing import Optional
 
 import lmdb
 
 from ... import errors
-from ...handlers import close_files
+from ...lockedfiles import LockedFile
 from ...log import log
 from ...systems import GET_LOCK, HAS_BYTE_LOCKS, SHARED, UNLOCKED, fcntl, lock_byte
 from .allocated import IN_USE
@@ -43,26 +43,14 @@ class OpenAgain(Exception):
     """
 
 
-class Present:
-    """The data file and LMDB's lock file, open to be locked: until `leave`, or an interrupt drops what refers to it."""
+class Present(LockedFile):
+    """The data file, and LMDB's lock file after it."""
 
-    __slots__ = ("descriptor", "opened", "process")
+    __slots__ = ("process",)
 
     def __init__(self, file: str) -> None:
-        self.opened: list[int] = []
-        self.opened.extend(map(os.open, (file,), (os.O_RDONLY,)))  # in one step, as it is closed
-        self.descriptor = self.opened[0]
+        super().__init__(file)
         self.process = os.getpid()
-
-    def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
-        """End the lock of this process."""
-        try:  # noqa: SIM105 - nor `suppress`
-            close(self.opened)
-        except OSError:  # the program has closed all that is open, as daemons do
-            pass
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def _unlock(present: Present) -> None:
