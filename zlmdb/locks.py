@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from .systems import posix
 
@@ -84,17 +84,28 @@ def condition(of: Any) -> threading.Condition:
 class SafeCondition(threading.Condition):
     """A `threading.Condition` whose ``with`` statements take and release its lock themselves.
 
-    Those of the library call functions of Python for that, where an interrupt would leave the lock taken for ever.
+    Those of the library call functions of Python for that, where an interrupt would leave the lock taken for ever. One
+    that ends its `wait` may come before the lock is taken again: the statement would raise RuntimeError in its place.
     """
 
     if not TYPE_CHECKING:
         __slots__ = ("__enter__", "__exit__")  # a statement finds them in the class, and gets those of the lock
+
+    _is_owned: Callable[[], bool]
 
     def __init__(self) -> None:
         safe = rlock()
         super().__init__(safe.inner if type(safe) is _Safe else safe)
         if not TYPE_CHECKING:
             self.__enter__, self.__exit__ = safe.__enter__, safe.__exit__
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """As that of the library. The lock is taken at its end, whatever it raises."""
+        try:
+            return super().wait(timeout)
+        finally:
+            if not self._is_owned():
+                self.acquire()
 
 
 class _Deferring:
