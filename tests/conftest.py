@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cache
@@ -62,7 +63,7 @@ sitecustomize.compile_less(3)
 # machines of a CI are shared.
 _few = 10 if sys.implementation.name == "pypy" else 15
 _patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("ci", max_examples=50, stateful_step_count=30, derandomize=True, **_patient)
+settings.register_profile("ci", max_examples=25, stateful_step_count=30, derandomize=True, **_patient)
 settings.register_profile("brief", max_examples=_few, stateful_step_count=30, derandomize=True, **_patient)
 settings.register_profile("thorough", max_examples=5000, stateful_step_count=100, **_patient)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
@@ -75,6 +76,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="1/1",
         help="only the Kth of N parts of the test files: on PyPy, whose collections look through all that tests "
         "before have left, all parts take half as long as the whole",
+    )
+    parser.addoption(
+        "--of-each",
+        metavar="N",
+        type=int,
+        help="of each test with more parameters, so many: all of them are tried on another interpreter",
     )
     parser.addoption(
         "--hangs-after",
@@ -122,12 +129,26 @@ def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
     return [collector for collector in found if not isinstance(collector, DoctestModule)]
 
 
+def _some_of_each(items: list[pytest.Item], most: int) -> list[pytest.Item]:
+    """At most so many of each test: a mixture, whatever the order of its parameters, and the same one in each run."""
+    tests = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    chosen = {one for group in tests.values() for one in sorted(group, key=lambda one: crc32(one.name.encode()))[:most]}
+    return [item for item in items if item in chosen]
+
+
+@pytest.hookimpl(trylast=True)  # after those were left out that are not asked for
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Nor run them if they were asked for by name. Files whose tests collect garbage come first on PyPy.
 
     A collection looks through all that the tests before have left: ten times as much at the end as at the beginning.
     """
     items[:] = [item for item in items if not _of_another_part(item.path, config)]
+    most = config.getoption("--of-each")
+    if most is not None:
+        every, items[:] = list(items), _some_of_each(items, most)
+        config.hook.pytest_deselected(items=list(set(every).difference(items)))
     if sys.implementation.name == "pypy":
         items.sort(key=lambda item: not _collects(item.path))
 

@@ -15,6 +15,8 @@ from zlmdb import desc
 from zlmdb.tables import aggregated
 from zlmdb.tables.executor import groupedentries
 
+pytestmark = pytest.mark.once  # plans do not depend on the interpreter
+
 
 @dataclass
 class Row:

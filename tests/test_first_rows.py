@@ -16,7 +16,7 @@ from zlmdb.tables.executor import accessreads, cachedcovered, cachedpaths, keylo
 from zlmdb.tables.executor.accesspaths import AccessPath
 from zlmdb.tables.executor.foundkeys import FoundKeys
 
-pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+pytestmark = pytest.mark.once  # plans do not depend on the interpreter
 
 
 @dataclass

@@ -111,7 +111,7 @@ def test_it_changes_no_answer(kind: Any, value: str, engine: str, tmp_path: Path
         with db.write() as t:
             keys = list(t.things)
             assert len(keys) == len(stored)
-            for step in range(40):
+            for step in range(20):
                 if step % 10 == 9 and len(keys) > 1:
                     gone = chance.choice(keys)
                     keys.remove(gone)

@@ -381,7 +381,7 @@ UNDONE = {"write undone": write_undone}
 @pytest.fixture
 def step(combo: str) -> int:
     """From one instruction to the next that is interrupted: one interpreter tries them all, on each engine of ours."""
-    return 1 if settings.default.max_examples >= 50 and combo in ("lmdb-tables", "memory-classic") else 4
+    return 1 if settings.default.max_examples >= 25 and combo in ("lmdb-tables", "memory-classic") else 4
 
 
 @traces_instructions

@@ -16,7 +16,7 @@ from zlmdb.query.following import Followed
 from zlmdb.tables.executor import cachedlinkscans, linkscans, semijoins
 from zlmdb.tables.executor.cachedlinkscans import CachedLinkScan
 
-pytestmark = pytest.mark.twice  # plans do not depend on the version of Python
+pytestmark = pytest.mark.once  # plans do not depend on the interpreter
 
 
 @dataclass

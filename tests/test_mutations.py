@@ -15,7 +15,7 @@ from operated import child
 
 import zlmdb
 
-pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+pytestmark = pytest.mark.once  # what is in a file does not depend on the interpreter
 
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 
@@ -68,7 +68,6 @@ class Store(zlmdb.Schema):
     bare: zlmdb.Table[int, str]
 
 
-@pytest.mark.twice
 @pytest.mark.parametrize("version", ["0.9", "1.0"])
 def test_no_image_crashes_the_process_or_gives_a_wrong_checked_value(version: str, tmp_path: Path) -> None:
     zlmdb.Database(tmp_path / "db", lib_version=version).close()

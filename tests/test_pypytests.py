@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,8 @@ def test_the_tests_run_once_more_where_the_compiler_failed(
     program = PROGRAM.format(failing=failing, message=message, ending=ending or "pass")
     (tmp_path / "test_it.py").write_text(program)
     command = [sys.executable, pypytests.__file__, "-p", "no:faulthandler", "-p", "no:cacheprovider", "test_it.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True)
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # which take long to import
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
     assert (done.returncode, len((tmp_path / "runs").read_text())) == (status, runs)
     assert message.encode() in done.stdout
     assert (b"run once more" in done.stdout) is (runs == 2)

@@ -8,7 +8,7 @@ import wide_fuzz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.twice
+pytestmark = pytest.mark.once  # plans do not depend on the interpreter
 FEW = max(settings.default.max_examples // 5, 4)
 
 

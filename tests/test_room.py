@@ -13,7 +13,7 @@ import pytest
 import zlmdb
 from zlmdb.engines.lmdb.mapsize import room_to_delete
 
-pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+pytestmark = pytest.mark.once  # what is in a file does not depend on the interpreter
 
 
 class Named(zlmdb.Schema):

@@ -19,7 +19,7 @@ from zlmdb.engines.lmdb.openable import check_opening
 from zlmdb.engines.lmdb.pages import PageFile
 from zlmdb.engines.lmdb.roots import contradiction
 
-pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+pytestmark = pytest.mark.once  # what is in a file does not depend on the interpreter
 
 FORMATS = ("0.9", "1.0")
 NUMBERS = {"0.9": 16 + 128, "1.0": 24 + 128}  # where the number of the transaction is in a meta page

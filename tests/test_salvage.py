@@ -20,7 +20,7 @@ import zlmdb
 from zlmdb.store import layout
 from zlmdb.store.definitions import key_of
 
-pytestmark = pytest.mark.twice  # what is in a file does not depend on the version of Python
+pytestmark = pytest.mark.once  # what is in a file does not depend on the interpreter
 
 IMAGES = int(os.environ.get("ZLMDB_TEST_IMAGES", "60"))
 LAYOUTS = pytest.mark.parametrize("layout", ["tables", "classic"])
