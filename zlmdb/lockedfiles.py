@@ -38,15 +38,19 @@ if hasattr(os, "register_at_fork"):
 
 
 class LockedFile:
-    """The file or directory *path*, open to be locked, until `close`, or an interrupt drops what refers to it."""
+    """The file or directory *path*, open to be locked, until `close`, or an interrupt drops what refers to it.
 
-    __slots__ = ("__weakref__", "descriptor", "opened")
+    What else is *opened* for the same purpose is closed with it. *process* is the one that has opened it.
+    """
+
+    __slots__ = ("__weakref__", "descriptor", "opened", "process")
 
     def __init__(self, path: str, flags: int = os.O_RDONLY) -> None:
         self.opened: list[int] = []
-        close_in_child(self)
+        _open.add(self)
         self.opened.extend(map(os.open, (path,), (flags,)))  # in one step, as it is closed
         self.descriptor = self.opened[0]
+        self.process = os.getpid()
 
     def close(self, close: Callable[[list[int]], None] = close_files) -> None:  # there are no names at the very end
         """End the locks of this process."""

@@ -43,14 +43,8 @@ class OpenAgain(Exception):
     """
 
 
-class Present(LockedFile):
-    """The data file, and LMDB's lock file after it."""
-
-    __slots__ = ("process",)
-
-    def __init__(self, file: str) -> None:
-        super().__init__(file)
-        self.process = os.getpid()
+Present = LockedFile
+"""The data file, and LMDB's lock file after it."""
 
 
 def _unlock(present: Present) -> None:
