@@ -200,6 +200,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     assert "Error:" in refused(demo(tmp_path))
 
 
+@pytest.mark.once
 def test_a_code_page_that_lacks_the_letters_of_a_city_ends_no_run(tmp_path: Path) -> None:
     done = CliRunner(charset="latin-1").invoke(main, ["demo", str(tmp_path / "cities"), "--limit", "5"])
     assert done.exit_code == 0, done.output
