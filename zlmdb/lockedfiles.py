@@ -47,7 +47,7 @@ class LockedFile:
 
     def __init__(self, path: str, flags: int = os.O_RDONLY) -> None:
         self.opened: list[int] = []
-        _open.add(self)
+        _open.add(self)  # as `close_in_child`
         self.opened.extend(map(os.open, (path,), (flags,)))  # in one step, as it is closed
         self.descriptor = self.opened[0]
         self.process = os.getpid()

@@ -18,6 +18,7 @@ import lmdb
 
 from ... import errors
 from ...directories import NO_ROOM, make_directory
+from ...lockedfiles import LockedFile
 from ...log import log
 from ...systems import keep_standard_streams
 from ..engine import Told, known_options
@@ -47,7 +48,6 @@ WRITEMAP_SIZE = 10 << 20
 """The map size with ``writemap=True`` and no maxsize: the default of zlmdb <= 26."""
 
 _local: dict[str, bool] = {}  # by path, whose file was looked at: whether it is on no network
-
 _KEY_SIZES = {"0.9": 511, "1.0": 1978}  # of a file of either format, as py-lmdb builds LMDB
 _SAMPLE = 1024  # a file of named sub-databases has fewer entries than this in its main database
 SPARE_READERS = 8
@@ -87,7 +87,7 @@ class LmdbEngine:
         self._handles = MAX_TABLES  # how many LMDB can open
         self._opened: Optional[Hashable] = None
         self._locked: Optional[Hashable] = None
-        self._present: Optional[presence.Present] = None  # what `presence` has locked
+        self._present: Optional[LockedFile] = None  # what `presence` has locked
         self.is_local = False  # all processes that open the file are on one machine; known when it is open
 
     def _beside(self, name: str, ending: str) -> str:

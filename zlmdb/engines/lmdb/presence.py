@@ -43,11 +43,7 @@ class OpenAgain(Exception):
     """
 
 
-Present = LockedFile
-"""The data file, and LMDB's lock file after it."""
-
-
-def _unlock(present: Present) -> None:
+def _unlock(present: LockedFile) -> None:
     """End the locks, which closing does not if a child has the files, too.
 
     One that another thread forked while they were opened does not know of them. If this process opened the database
@@ -61,8 +57,10 @@ def _unlock(present: Present) -> None:
                 lock_byte(descriptor, UNLOCKED, byte)
 
 
-def enter(file: str, lock: str) -> Optional[Present]:
+def enter(file: str, lock: str) -> Optional[LockedFile]:
     """Lock the data file *file* before LMDB opens it with the lock file *lock*; what is to be kept for `leave`.
+
+    `share` opens the lock file in addition.
 
     None where that cannot be, as of a new file. Raises `DatabaseInUse` if *lock* is to be made, and another process has
     the file open.
@@ -70,7 +68,7 @@ def enter(file: str, lock: str) -> Optional[Present]:
     if fcntl is None:  # Windows, where nobody removes a file that is open
         return None
     try:
-        present = Present(file)
+        present = LockedFile(file)
     except OSError:
         return None
     try:
@@ -129,7 +127,7 @@ def _is_shut(lock: str) -> bool:
     return False
 
 
-def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present]) -> Optional[Present]:
+def share(env: lmdb.Environment, file: str, lock: str, present: Optional[LockedFile]) -> Optional[LockedFile]:
     """LMDB has opened *env*; *present* is what `enter` has returned, as is what this returns.
 
     Raises `OpenAgain`.
@@ -138,7 +136,7 @@ def share(env: lmdb.Environment, file: str, lock: str, present: Optional[Present
         return None
     with suppress(OSError):  # as in `enter`
         if present is None:  # of a new file
-            present = Present(file)
+            present = LockedFile(file)
         if HAS_BYTE_LOCKS:
             number = os.getpid()
             with suppress(lmdb.Error):  # perhaps another process has this id, in another PID namespace
@@ -178,7 +176,7 @@ def _let_in(descriptor: int) -> None:
             return
 
 
-def require_open(present: Optional[Present], opened: Hashable, path: str) -> None:
+def require_open(present: Optional[LockedFile], opened: Hashable, path: str) -> None:
     """Raise `DiskError` where the descriptor of *present* is no more that of the file *opened*.
 
     Then the program has closed it, and perhaps all others. What it has opened since has their numbers, and LMDB would
@@ -198,7 +196,7 @@ def require_open(present: Optional[Present], opened: Hashable, path: str) -> Non
             )
 
 
-def leave(present: Optional[Present]) -> None:
+def leave(present: Optional[LockedFile]) -> None:
     """The file was closed; or this is a forked child, and the lock stays that of its parent."""
     if present is not None:
         if present.opened and present.process == os.getpid():
